@@ -1,0 +1,65 @@
+#include "troupe/transport/open_device.hpp"
+
+#include "verbs/verbs_device.hpp"
+
+#include <cstdlib>
+
+namespace troupe::transport {
+
+namespace {
+
+constexpr std::string_view verbs_prefix = "verbs:";
+
+std::string describe(const std::vector<device_candidate>& candidates) {
+  std::string text;
+  for (const auto& candidate : candidates) {
+    text += text.empty() ? "" : "; ";
+    text += candidate.name + " (" + candidate.detail + ")";
+  }
+  return text;
+}
+
+tl::unexpected<error> no_such_device(std::string_view name) {
+  return fail(errc::no_such_device, "no device '" + std::string{name} +
+                                        "'; this machine has: " + describe(list_devices()));
+}
+
+result<device_choice> open_verbs(const std::string& name, std::string reason) {
+  auto opened = open_verbs_device(name);
+  if (!opened)
+    return fail(opened.error());
+  return device_choice{std::move(*opened), std::move(reason)};
+}
+
+const device_candidate* first_usable(const std::vector<device_candidate>& candidates) {
+  for (const auto& candidate : candidates)
+    if (candidate.usable)
+      return &candidate;
+  return nullptr;
+}
+
+} // namespace
+
+std::vector<device_candidate> list_devices() {
+  return list_verbs_devices();
+}
+
+result<device_choice> open_device(std::string_view name) {
+  std::string origin = "asked for";
+  if (auto text = std::getenv("TROUPE_DEVICE")) {
+    name = text;
+    origin = "TROUPE_DEVICE asks for it";
+  }
+  if (name == "auto" || name == "verbs") {
+    auto adapters = list_verbs_devices();
+    if (auto adapter = first_usable(adapters))
+      return open_verbs(adapter->name.substr(verbs_prefix.size()),
+                        "the first usable adapter: " + adapter->detail);
+    return no_such_device(name);
+  }
+  if (name.starts_with(verbs_prefix))
+    return open_verbs(std::string{name.substr(verbs_prefix.size())}, origin);
+  return no_such_device(name);
+}
+
+} // namespace troupe::transport
