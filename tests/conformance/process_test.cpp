@@ -1,0 +1,159 @@
+// Two real processes: what passes between them, and what happens when one is killed.
+#include "process.hpp"
+#include "rig.hpp"
+
+#include <csignal>
+#include <cstring>
+#include <sys/wait.h>
+
+using namespace conformance;
+using kind = connection_event::kind;
+
+namespace {
+
+constexpr size_t buffer_size = 64 * 1024;
+
+// This process as the client of another in `role`.
+class pair_of_processes {
+public:
+  pair_of_processes(const std::string& role, const std::string& argument, uint32_t receives)
+      : other(role, argument) {
+    auto text = other.line();
+    REQUIRE(text.starts_with("port "));
+    auto port = static_cast<uint16_t>(std::stoi(text.substr(5)));
+    auto made = here.opened->allocate(buffer_size * 16, every_right);
+    REQUIRE(made);
+    memory = std::move(*made);
+    auto connecting = here.opened->connect({under_test().address, port},
+                                           {here.completions.get(), 64, 64}, {}, patience);
+    REQUIRE_MESSAGE(connecting, connecting.error().text());
+    pair = std::move(*connecting);
+    for (uint32_t i = 0; i < receives; ++i)
+      REQUIRE(pair->post_receive(i, slice(*memory, i * buffer_size / 2, buffer_size / 2)));
+    REQUIRE(turn_until({&here}, [&] { return here.take_event(kind::established).has_value(); }));
+  }
+
+  completion next() {
+    REQUIRE_MESSAGE(turn_until({&here}, [&] { return !here.done.empty(); }), "no completion");
+    auto first = here.done.front();
+    here.done.pop_front();
+    return first;
+  }
+
+  void wait_for_disconnect() {
+    std::optional<connection_event> event;
+    CHECK(turn_until({&here}, [&] {
+      event = here.take_event(kind::disconnected);
+      return event.has_value();
+    }));
+    if (event) {
+      CHECK(event->pair == pair.get());
+      CHECK_FALSE(event->reason.text().empty());
+    }
+  }
+
+  process other;
+  side here;
+  std::unique_ptr<memory_region> memory;
+  std::unique_ptr<queue_pair> pair;
+};
+
+// Where the other process's region is: its first message says so.
+remote_region place_of_region(pair_of_processes& two) {
+  auto first = two.next();
+  remote_region place;
+  REQUIRE(first.op == opcode::receive);
+  REQUIRE(first.length == sizeof place);
+  std::memcpy(&place, two.memory->data() + first.id * buffer_size / 2, sizeof place);
+  return place;
+}
+
+} // namespace
+
+TEST_CASE("two processes send, write and read") {
+  pair_of_processes two{"echo", "", 4};
+  auto place = place_of_region(two);
+  CHECK(place.length >= buffer_size);
+  auto upper = two.memory->bytes().subspan(buffer_size * 8);
+  auto part = [&](size_t offset, size_t length) {
+    return slice(*two.memory, buffer_size * 8 + offset, length);
+  };
+  fill(upper.first(buffer_size), 3);
+  REQUIRE(two.pair->post(write_request(100, part(0, buffer_size), {place.address, place.key})));
+  REQUIRE(two.pair->post(
+      read_request(101, part(buffer_size, buffer_size), {place.address, place.key})));
+  CHECK(two.next().id == 100);
+  CHECK(two.next().id == 101);
+  CHECK(filled(upper.subspan(buffer_size, buffer_size), 3));
+
+  REQUIRE(two.pair->post(send_request(102, part(0, 20000))));
+  bool echoed = false;
+  for (int i = 0; i < 2; ++i) {
+    auto done = two.next();
+    CHECK(done.status == errc::none);
+    if (done.op != opcode::receive)
+      continue;
+    CHECK(done.length == 20000);
+    CHECK(filled(two.memory->bytes().subspan(done.id * buffer_size / 2, 20000), 3));
+    echoed = true;
+  }
+  CHECK(echoed);
+  two.pair->disconnect();
+  two.wait_for_disconnect();
+  CHECK(two.other.wait() == 0);
+}
+
+TEST_CASE("the death of an idle peer is noticed and flushes") {
+  pair_of_processes two{"sink", "4", 3};
+  two.other.kill();
+  two.wait_for_disconnect();
+  for (uint64_t id = 0; id < 3; ++id) {
+    auto flushed = two.next();
+    CHECK(flushed.id == id);
+    CHECK(flushed.status == errc::flushed);
+  }
+}
+
+TEST_CASE("the death of a peer fails the work that is outstanding") {
+  pair_of_processes two{"sink", "2", 3};
+  if (reports_late(two.here.opened->limits()))
+    return; // iWARP: a send that no receive waits for would break the connection before
+  for (uint64_t id = 10; id < 20; ++id)
+    REQUIRE(two.pair->post(send_request(id, slice(*two.memory, 0, buffer_size))));
+  CHECK(two.next().id == 10);
+  CHECK(two.next().id == 11);
+  two.other.kill();
+  two.wait_for_disconnect();
+  std::vector<uint64_t> sends;
+  std::vector<uint64_t> receives;
+  while (sends.size() < 8 || receives.size() < 3) {
+    auto done = two.next();
+    // A device may report a send as done once the system has taken it.
+    if (done.op == opcode::receive)
+      CHECK(done.status == errc::flushed);
+    (done.op == opcode::receive ? receives : sends).push_back(done.id);
+  }
+  CHECK(sends == std::vector<uint64_t>{12, 13, 14, 15, 16, 17, 18, 19});
+  CHECK(receives == std::vector<uint64_t>{0, 1, 2});
+}
+
+TEST_CASE("what a peer sent before it was killed still arrives") {
+  constexpr uint32_t count = 5;
+  pair_of_processes two{"burst", std::to_string(count), count + 2};
+  auto how = two.other.wait();
+  REQUIRE(WIFSIGNALED(how));
+  REQUIRE(WTERMSIG(how) == SIGKILL);
+  for (uint32_t i = 0; i < count; ++i) {
+    auto received = two.next();
+    CHECK(received.id == i);
+    CHECK(received.status == errc::none);
+    CHECK(received.length == 1000);
+    CHECK(filled(two.memory->bytes().subspan(i * buffer_size / 2, 1000), i));
+  }
+  for (uint64_t id = count; id < count + 2; ++id) {
+    auto flushed = two.next();
+    CHECK(flushed.id == id);
+    CHECK(flushed.status == errc::flushed);
+  }
+  two.wait_for_disconnect();
+}
