@@ -1,8 +1,9 @@
-# Targets `format` and `format-check` over every C++ file that git tracks.
-find_program(CLANG_FORMAT clang-format)
+# Targets `format` and `format-check` over every C++ file of ours.
+find_program(CLANG_FORMAT NAMES clang-format-14 clang-format)
 if(CLANG_FORMAT)
-  set(list_files git -C ${PROJECT_SOURCE_DIR} ls-files -z "*.cpp" "*.hpp")
-  add_custom_target(format COMMAND ${list_files} | xargs -0 ${CLANG_FORMAT} -i WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  add_custom_target(format-check COMMAND ${list_files} | xargs -0 ${CLANG_FORMAT} --dry-run --Werror
-                    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set(list_files "find transport framework actors apps examples tests '(' -name '*.cpp' -o -name '*.hpp' ')' -print0")
+  add_custom_target(format COMMAND sh -c "${list_files} | xargs -0 ${CLANG_FORMAT} -i"
+                    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
+  add_custom_target(format-check COMMAND sh -c "${list_files} | xargs -0 ${CLANG_FORMAT} --dry-run --Werror"
+                    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
 endif()

@@ -1,0 +1,50 @@
+# `cmake --install`: the programs, and the libraries and headers of every layer with a CMake package, so
+# that find_package(Troupe) gives troupe::transport, troupe::framework and troupe::actors.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+# Sets `result` to the targets of one of `types` that `directory` and those below it define.
+function(targets_below directory types result)
+  get_property(found DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
+  get_property(children DIRECTORY ${directory} PROPERTY SUBDIRECTORIES)
+  foreach(target IN LISTS found)
+    get_target_property(type ${target} TYPE)
+    if(NOT type IN_LIST types)
+      list(REMOVE_ITEM found ${target})
+    endif()
+  endforeach()
+  foreach(child IN LISTS children)
+    targets_below(${child} "${types}" more)
+    list(APPEND found ${more})
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+foreach(layer transport framework actors)
+  targets_below(${PROJECT_SOURCE_DIR}/${layer} "STATIC_LIBRARY;INTERFACE_LIBRARY" libraries)
+  foreach(library IN LISTS libraries)
+    string(REGEX REPLACE "^troupe_" "" exported ${library})
+    set_target_properties(${library} PROPERTIES EXPORT_NAME ${exported})
+    # A static library names even what only its own build needs; our warnings are none of a user's business.
+    get_target_property(links ${library} INTERFACE_LINK_LIBRARIES)
+    if(links)
+      list(FILTER links EXCLUDE REGEX troupe_warnings)
+      set_target_properties(${library} PROPERTIES INTERFACE_LINK_LIBRARIES "${links}")
+    endif()
+    install(TARGETS ${library} EXPORT troupe INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  endforeach()
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${layer}/include)
+    install(DIRECTORY ${layer}/include/ TYPE INCLUDE)
+  endif()
+endforeach()
+
+targets_below(${PROJECT_SOURCE_DIR}/apps EXECUTABLE programs)
+if(programs)
+  install(TARGETS ${programs})
+endif()
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Troupe)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/TroupeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES cmake/TroupeConfig.cmake cmake/dependencies.cmake ${PROJECT_BINARY_DIR}/TroupeConfigVersion.cmake
+        DESTINATION ${package_dir})
+install(EXPORT troupe NAMESPACE troupe:: FILE TroupeTargets.cmake DESTINATION ${package_dir})
