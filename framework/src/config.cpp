@@ -112,19 +112,12 @@ status apply_all(Config& config, const std::vector<config_row<Config>>& rows,
 std::string id_of_host() {
   auto name = host_name().substr(0, 63);
   for (auto& c : name)
-    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && c != '.' &&
-        c != '-')
+    if (!is_node_id({&c, 1}))
       c = '_';
   return name;
 }
 
 } // namespace
-
-std::string to_string(node_roles roles) {
-  if (roles.controller && roles.worker)
-    return "controller,worker";
-  return roles.controller ? "controller" : roles.worker ? "worker" : "";
-}
 
 std::string_view to_string(value_kind kind) noexcept {
   switch (kind) {

@@ -51,12 +51,7 @@ std::chrono::milliseconds milliseconds_of(const config_value& value) {
 }
 
 status store_id(node_config& config, const config_value& value) {
-  auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  };
-  if (value.text.empty() || value.text.size() > 63 ||
-      !std::all_of(value.text.begin(), value.text.end(), allowed))
+  if (!is_node_id(value.text))
     return fail(errc::invalid_argument, "an id has 1 to 63 characters out of A-Z a-z 0-9 . _ -");
   config.node.id = value.text;
   return {};

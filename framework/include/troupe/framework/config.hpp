@@ -4,6 +4,7 @@
 // can be used as it is. Precedence: defaults, then the file, then flags.
 #pragma once
 
+#include "troupe/framework/node_info.hpp"
 #include "troupe/transport/endpoint.hpp"
 #include "troupe/transport/error.hpp"
 
@@ -21,17 +22,6 @@ namespace troupe {
 
 /// The port that is meant when an address names none.
 constexpr uint16_t default_port = 4747;
-
-/// What a node does in the cluster; a node may do both.
-struct node_roles {
-  bool controller = true;
-  bool worker = true;
-
-  bool operator==(const node_roles&) const = default;
-};
-
-/// "controller,worker", "controller", "worker" or "".
-std::string to_string(node_roles roles);
 
 /// The configuration of one node. Members are named like sections and keys of the file; what they
 /// mean, their ranges and defaults stand in `config_keys()`.
