@@ -1,0 +1,214 @@
+// A reliable, ordered stream of bytes over one queue pair: eager frames for what is short,
+// rendezvous by RDMA Read for what is long, credits so that no frame ever meets an empty receive
+// queue.
+//
+// Frames (little-endian): kind u8, 0 u8, credits u16, length u32, then `length` bytes. `credits`
+// gives back receive slabs that the sender of the frame has emptied and posted again.
+//   data        bytes of the stream
+//   rendezvous  address u64, length u64, key u32, id u32, then the first bytes of the segment; the
+//   receiver
+//               reads the rest by RDMA Read and answers with `done`
+//   done        id u32: the sender of the segment may free it
+//   credit      nothing: only gives credits back
+// The last credit is spent only on a frame that gives at least one credit back. So the two sides
+// can never both be out of credits, and a stream that is full in both directions still drains.
+#pragma once
+
+#include "troupe/transport/engine.hpp"
+#include "troupe/transport/hello.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe::transport {
+
+struct channel_options {
+  size_t slab_bytes = 8 * 1024 + 64; ///< of one receive slab, and so of the longest frame
+  uint16_t slabs = 32;               ///< receive slabs, and send slabs, of a connection
+  size_t rendezvous_threshold =
+      32 * 1024;                       ///< a segment of at least this many bytes goes by RDMA Read
+  size_t direct_threshold = 64 * 1024; ///< shorter parts of a segment are read into a bounce buffer
+  size_t chunk_bytes = 1024 * 1024;    ///< of one RDMA Read
+};
+
+/// Event-loop thread only. Memory of an idle connection: twice `slabs` times `slab_bytes`.
+class channel final : public connection_handler {
+public:
+  /// Who reads the stream. Must outlive the channel, or the channel be closed first.
+  class reader {
+  public:
+    virtual ~reader() = default;
+
+    /// Where the next bytes of the stream go; filled completely before `on_filled`. Must stay valid
+    /// until then. Empty: not now; `channel::resume` asks again.
+    virtual byte_span next_buffer() = 0;
+
+    /// The buffer given last is full.
+    virtual void on_filled() = 0;
+
+    /// The stream is over: `errc::disconnected` when the peer closed it, else what broke it. Called
+    /// at most once, and not after `close`.
+    virtual void on_end(const error& reason) = 0;
+  };
+
+  /// Tells the connecting side how set-up ended (an error that is `none` means well). Called once.
+  using ready_handler = std::function<void(const error&)>;
+
+  /// Starts to connect.
+  static result<std::unique_ptr<channel>> connect(engine& loop, const endpoint& remote,
+                                                  const channel_options& options,
+                                                  std::chrono::milliseconds timeout,
+                                                  ready_handler on_ready);
+
+  /// Accepts a request whose hello was of kind `stream`.
+  static result<std::unique_ptr<channel>> accept(engine& loop, connection_request& request,
+                                                 const hello& theirs,
+                                                 const channel_options& options,
+                                                 ready_handler on_ready);
+
+  ~channel() override;
+
+  /// Sets who reads. Without a reader, arrived bytes wait (and credits are not given back).
+  void read_with(reader& who);
+
+  /// Asks the reader for a buffer again.
+  void resume();
+
+  /// Sends `segment` after everything sent before. Takes its bytes and leaves an empty vector with,
+  /// often, warm capacity. Never blocks: what the peer has no room for waits here.
+  void send(std::vector<char>& segment);
+
+  /// Sends what is waiting, then disconnects. The reader is forgotten. `on_closed` is called once
+  /// when nothing is left to do; destroying the channel earlier drops what is waiting.
+  void close(std::function<void()> on_closed);
+
+  /// Bytes that wait for the peer, including those offered for rendezvous.
+  size_t backlog_bytes() const noexcept { return backlog_; }
+
+  endpoint peer() const { return pair_ ? pair_->peer() : endpoint{}; }
+  std::string path() const { return pair_ ? pair_->path() : std::string{}; }
+
+  // -- connection_handler
+  // -----------------------------------------------------------------------------
+  void on_completion(const completion& done) override;
+  void on_established(byte_view private_data) override;
+  void on_closed(const error& reason, byte_view private_data) override;
+
+private:
+  enum class state : uint8_t { connecting, open, draining, ended };
+  enum class frame : uint8_t { data = 1, rendezvous, done, credit };
+
+  /// A frame of the stream that has arrived, in order: unread bytes in a receive slab and, for an
+  /// announced segment, what is still in the peer's memory.
+  struct arrival {
+    uint32_t slab = 0;
+    size_t begin = 0; // of the unread bytes in the slab
+    size_t end = 0;
+    bool holds_slab = true;
+    bool announced = false;
+    remote_region rest;
+    uint32_t id = 0;
+  };
+
+  /// A segment of ours that the peer reads. The region goes before the bytes.
+  struct offer {
+    std::vector<char> bytes;
+    std::unique_ptr<memory_region> region;
+  };
+
+  /// What the queue pair may touch; destroyed after it.
+  struct memory {
+    std::unique_ptr<memory_region> receive;
+    std::unique_ptr<memory_region> send;
+    std::unique_ptr<memory_region> bounce;
+    std::unique_ptr<memory_region>
+        direct; // the part of the reader's buffer that is being read into
+    std::unordered_map<uint32_t, offer> offers;
+  };
+
+  /// An RDMA Read of `total` bytes of the front arrival, in chunks.
+  struct read_progress {
+    const memory_region* into = nullptr;
+    size_t total = 0;
+    size_t posted = 0;
+    size_t finished = 0;
+    bool direct = false; // into the reader's buffer, else into the bounce buffer
+  };
+
+  channel(engine& loop, const channel_options& options, ready_handler on_ready);
+
+  status prepare();
+  status post_slab(uint32_t index);
+  hello our_hello() const;
+  void accept_terms(const hello& theirs);
+
+  // sending
+  void pump();
+  bool post_frame(frame kind, size_t body_bytes);
+  byte_span frame_body() const;
+  void post_done();
+  bool offer_front();
+  size_t pack_waiting();
+  void recycle(std::vector<char> bytes);
+
+  // receiving
+  void on_frame(uint32_t slab, size_t length);
+  void deliver();
+  void discard_arrivals();
+  void take(size_t bytes);
+  void release_slab(arrival& from);
+  void start_read(arrival& from);
+  void continue_read();
+  void on_read_done(size_t bytes);
+
+  void tell_ready(const error& how);
+  void end_with(const error& reason);
+  void finish_if_drained();
+  void retire();
+
+  engine& loop_;
+  channel_options options_;
+  ready_handler on_ready_;
+  std::function<void()> on_drained_;
+  reader* reader_ = nullptr;
+  state state_ = state::connecting;
+
+  std::shared_ptr<memory> memory_ = std::make_shared<memory>();
+  queue_pair_config queues_;
+  std::unique_ptr<queue_pair> pair_;
+
+  // sending
+  std::deque<std::vector<char>> waiting_;
+  size_t front_sent_ = 0;    // bytes of waiting_.front() that are sent
+  bool front_eager_ = false; // it could not be registered: frames carry it whatever its size
+  size_t backlog_ = 0;
+  std::vector<uint32_t> free_send_slabs_;
+  std::vector<std::vector<char>> spare_;
+  size_t spare_bytes_ = 0;
+  std::deque<uint32_t> dones_; // ids that we still have to report
+  uint32_t last_offer_ = 0;
+  uint32_t credits_ = 0;    // frames that the peer has room for
+  uint32_t peer_slabs_ = 0; // how many that can be at most
+  size_t frame_bytes_ = 0;  // longest frame that both sides can hold
+  uint32_t sends_in_flight_ = 0;
+
+  // receiving
+  std::vector<std::pair<uint32_t, size_t>>
+      early_; // slabs and lengths of frames before the terms are known
+  std::deque<arrival> arrivals_;
+  uint32_t owed_ = 0; // slabs that we emptied and have not told the peer about
+  byte_span target_;  // the reader's buffer
+  size_t filled_ = 0; // bytes of it that are there
+  std::optional<read_progress> reading_;
+  size_t bounce_begin_ = 0; // unread bytes in the bounce buffer
+  size_t bounce_end_ = 0;
+  uint32_t reads_in_flight_ = 0;
+  bool delivering_ = false;
+};
+
+} // namespace troupe::transport

@@ -1,0 +1,603 @@
+#include "troupe/transport/channel.hpp"
+
+#include "troupe/transport/log.hpp"
+#include "wire.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace troupe::transport {
+
+namespace {
+
+constexpr size_t header_bytes = 8;
+constexpr size_t rendezvous_body_bytes = 24;
+constexpr size_t done_body_bytes = 4;
+constexpr size_t prefix_bytes = 256; // of a segment, sent along with its announcement
+constexpr size_t bounce_bytes = 256 * 1024;
+constexpr uint32_t most_reads = 8;
+constexpr size_t most_spare_bytes = 8 * 1024 * 1024;
+constexpr size_t smallest_frame = header_bytes + rendezvous_body_bytes + prefix_bytes;
+
+// A completion's id: what it belongs to in the upper half, which one in the lower.
+constexpr uint64_t receive_tag = 1ULL << 60;
+constexpr uint64_t send_tag = 2ULL << 60;
+constexpr uint64_t read_tag = 3ULL << 60;
+constexpr uint64_t tag_mask = 0xFULL << 60;
+
+} // namespace
+
+// -- set-up
+// -----------------------------------------------------------------------------------------
+
+channel::channel(engine& loop, const channel_options& options, ready_handler on_ready)
+    : loop_(loop), options_(options), on_ready_(std::move(on_ready)) {}
+
+channel::~channel() {
+  if (state_ != state::ended)
+    retire();
+}
+
+result<std::unique_ptr<channel>> channel::connect(engine& loop, const endpoint& remote,
+                                                  const channel_options& options,
+                                                  std::chrono::milliseconds timeout,
+                                                  ready_handler on_ready) {
+  std::unique_ptr<channel> made{new channel{loop, options, std::move(on_ready)}};
+  if (auto prepared = made->prepare(); !prepared)
+    return fail(prepared.error());
+  auto pair = loop.connect(remote, made->queues_, encode(made->our_hello()), timeout, *made);
+  if (!pair)
+    return fail(pair.error());
+  made->pair_ = std::move(*pair);
+  for (uint32_t slab = 0; slab < options.slabs; ++slab)
+    if (auto posted = made->post_slab(slab); !posted)
+      return fail(posted.error());
+  return made;
+}
+
+result<std::unique_ptr<channel>> channel::accept(engine& loop, connection_request& request,
+                                                 const hello& theirs,
+                                                 const channel_options& options,
+                                                 ready_handler on_ready) {
+  if (theirs.receive_slabs < 2 || theirs.slab_bytes < smallest_frame)
+    return fail(errc::protocol_violation,
+                "the peer offers " + std::to_string(theirs.receive_slabs) + " receive buffers of " +
+                    std::to_string(theirs.slab_bytes) + " bytes, which is too little");
+  std::unique_ptr<channel> made{new channel{loop, options, std::move(on_ready)}};
+  if (auto prepared = made->prepare(); !prepared)
+    return fail(prepared.error());
+  auto pair = request.accept(made->queues_, encode(made->our_hello()));
+  if (!pair)
+    return fail(pair.error());
+  made->pair_ = std::move(*pair);
+  made->pair_->owner = static_cast<connection_handler*>(made.get());
+  made->accept_terms(theirs);
+  for (uint32_t slab = 0; slab < options.slabs; ++slab)
+    if (auto posted = made->post_slab(slab); !posted)
+      return fail(posted.error());
+  return made;
+}
+
+status channel::prepare() {
+  auto queues = loop_.reserve_queues(options_.slabs + most_reads + 1U, options_.slabs);
+  if (!queues)
+    return fail(queues.error());
+  queues_ = *queues;
+  auto receive = loop_.adapter().allocate(options_.slabs * options_.slab_bytes, access::local);
+  if (!receive)
+    return fail(receive.error());
+  memory_->receive = std::move(*receive);
+  auto send = loop_.adapter().allocate(options_.slabs * options_.slab_bytes, access::local);
+  if (!send)
+    return fail(send.error());
+  memory_->send = std::move(*send);
+  for (uint32_t slab = options_.slabs; slab > 0; --slab)
+    free_send_slabs_.push_back(slab - 1);
+  return {};
+}
+
+hello channel::our_hello() const {
+  return {connection_kind::stream, options_.slabs, static_cast<uint32_t>(options_.slab_bytes), 0};
+}
+
+void channel::accept_terms(const hello& theirs) {
+  credits_ = peer_slabs_ = theirs.receive_slabs;
+  frame_bytes_ = std::min<size_t>(theirs.slab_bytes, options_.slab_bytes);
+}
+
+void channel::tell_ready(const error& how) {
+  if (auto handler = std::exchange(on_ready_, nullptr))
+    handler(how);
+}
+
+void channel::on_established(byte_view private_data) {
+  if (peer_slabs_ == 0) { // connecting side: the terms are in the acceptor's answer
+    auto theirs = decode_hello(private_data);
+    if (!theirs)
+      return end_with(theirs.error());
+    if (theirs->kind != connection_kind::stream || theirs->receive_slabs < 2 ||
+        theirs->slab_bytes < smallest_frame)
+      return end_with(
+          {errc::protocol_violation, "the peer accepted with terms that make no sense"});
+    accept_terms(*theirs);
+  }
+  if (state_ == state::connecting)
+    state_ = state::open;
+  tell_ready({});
+  for (auto [slab, length] : std::exchange(early_, {}))
+    if (state_ != state::ended)
+      on_frame(slab, length);
+  pump();
+}
+
+// -- the end
+// ------------------------------------------------------------------------------------------
+
+void channel::on_closed(const error& reason, byte_view private_data) {
+  if (state_ == state::connecting && !private_data.empty())
+    if (auto theirs = decode_hello(private_data); !theirs)
+      return end_with(theirs.error()); // says more than "refused" does
+  end_with(reason);
+}
+
+void channel::end_with(const error& reason) {
+  if (state_ == state::ended)
+    return;
+  if (reason.code() != errc::disconnected)
+    log_for("transport")->debug("channel with {}: {}", to_string(peer()), reason.text());
+  retire();
+  tell_ready(reason);
+  if (auto who = std::exchange(reader_, nullptr))
+    who->on_end(reason);
+  if (on_drained_)
+    loop_.after({}, std::exchange(on_drained_, nullptr));
+}
+
+void channel::retire() {
+  state_ = state::ended;
+  waiting_.clear();
+  arrivals_.clear();
+  backlog_ = 0;
+  target_ = {};
+  loop_.retire(std::move(pair_), queues_, std::move(memory_));
+}
+
+void channel::close(std::function<void()> on_closed) {
+  reader_ = nullptr;
+  on_ready_ = nullptr;
+  if (state_ == state::ended) {
+    loop_.after({}, std::move(on_closed));
+    return;
+  }
+  on_drained_ = std::move(on_closed);
+  if (state_ == state::connecting)
+    return end_with({errc::disconnected, "closed before it was connected"});
+  state_ = state::draining;
+  discard_arrivals();
+  pump();
+}
+
+void channel::finish_if_drained() {
+  if (state_ != state::draining || !waiting_.empty() || !memory_->offers.empty() ||
+      !dones_.empty() || sends_in_flight_ > 0 || reads_in_flight_ > 0)
+    return;
+  pair_->disconnect();
+  end_with({errc::disconnected, "closed"});
+}
+
+// -- sending
+// ------------------------------------------------------------------------------------------
+
+void channel::send(std::vector<char>& segment) {
+  if (segment.empty())
+    return;
+  if (state_ == state::ended || state_ == state::draining) {
+    segment.clear();
+    return;
+  }
+  backlog_ += segment.size();
+  waiting_.push_back(std::move(segment));
+  segment = {};
+  if (!spare_.empty()) {
+    spare_bytes_ -= spare_.back().capacity();
+    segment = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  pump();
+}
+
+byte_span channel::frame_body() const {
+  auto slab = memory_->send->bytes().subspan(free_send_slabs_.back() * options_.slab_bytes,
+                                             options_.slab_bytes);
+  return slab.subspan(header_bytes, frame_bytes_ - header_bytes);
+}
+
+bool channel::post_frame(frame kind, size_t body_bytes) {
+  auto index = free_send_slabs_.back();
+  auto offset = index * options_.slab_bytes;
+  auto slab = memory_->send->bytes().subspan(offset);
+  store(slab, 0, kind);
+  store(slab, 1, uint8_t{0});
+  store(slab, 2, static_cast<uint16_t>(owed_));
+  store(slab, 4, static_cast<uint32_t>(body_bytes));
+  auto length = header_bytes + body_bytes;
+  work_request work;
+  work.id = send_tag | index;
+  work.local = {memory_->send.get(), offset, length};
+  work.inlined = length <= loop_.adapter().limits().max_inline;
+  if (auto posted = pair_->post(work);
+      !posted) { // the queue has room for every slab: a failure is final
+    end_with(posted.error());
+    return false;
+  }
+  free_send_slabs_.pop_back();
+  ++sends_in_flight_;
+  --credits_;
+  owed_ = 0;
+  return true;
+}
+
+void channel::pump() {
+  while ((state_ == state::open || state_ == state::draining) && !free_send_slabs_.empty()) {
+    // The last credit is spent only on a frame that gives one back; see the top of the header.
+    if (credits_ == 0 || (credits_ == 1 && owed_ == 0))
+      break;
+    if (!dones_.empty()) {
+      store(frame_body(), 0, dones_.front());
+      if (!post_frame(frame::done, done_body_bytes))
+        return;
+      dones_.pop_front();
+    } else if (!waiting_.empty()) {
+      auto fits_rendezvous = front_sent_ == 0 && !front_eager_ &&
+                             waiting_.front().size() >= options_.rendezvous_threshold;
+      if (fits_rendezvous) {
+        if (!offer_front())
+          return;
+      } else if (!post_frame(frame::data, pack_waiting())) {
+        return;
+      }
+    } else if (owed_ >= options_.slabs / 2U) {
+      if (!post_frame(frame::credit, 0))
+        return;
+    } else {
+      break;
+    }
+  }
+  finish_if_drained();
+}
+
+/// Fills the next frame with what is waiting, up to a segment that goes by rendezvous.
+size_t channel::pack_waiting() {
+  auto body = frame_body();
+  size_t packed = 0;
+  while (packed < body.size() && !waiting_.empty()) {
+    auto& front = waiting_.front();
+    if (packed > 0 && front_sent_ == 0 && front.size() >= options_.rendezvous_threshold)
+      break;
+    auto count = std::min(body.size() - packed, front.size() - front_sent_);
+    std::memcpy(body.data() + packed, front.data() + front_sent_, count);
+    packed += count;
+    front_sent_ += count;
+    if (front_sent_ == front.size()) {
+      recycle(std::move(front));
+      waiting_.pop_front();
+      front_sent_ = 0;
+      front_eager_ = false;
+    }
+  }
+  backlog_ -= packed;
+  return packed;
+}
+
+/// Announces the segment at the front. @returns false when the channel can do no more now.
+bool channel::offer_front() {
+  auto& front = waiting_.front();
+  auto region = loop_.adapter().register_memory(std::as_writable_bytes(std::span{front}),
+                                                access::remote_read);
+  if (!region) {
+    log_for("transport")
+        ->warn("a message of {} bytes is copied instead of read by RDMA: {}", front.size(),
+               region.error().text());
+    front_eager_ = true;
+    return true;
+  }
+  auto remote = (*region)->remote();
+  auto prefix = std::min(prefix_bytes, front.size());
+  auto id = ++last_offer_;
+  auto body = frame_body();
+  store(body, 0, remote.address);
+  store(body, 8, static_cast<uint64_t>(front.size()));
+  store(body, 16, remote.key);
+  store(body, 20, id);
+  std::memcpy(body.data() + rendezvous_body_bytes, front.data(), prefix);
+  if (!post_frame(frame::rendezvous, rendezvous_body_bytes + prefix))
+    return false;
+  memory_->offers.emplace(id, offer{std::move(front), std::move(*region)});
+  waiting_.pop_front();
+  return true;
+}
+
+void channel::recycle(std::vector<char> bytes) {
+  if (spare_bytes_ + bytes.capacity() > most_spare_bytes)
+    return;
+  spare_bytes_ += bytes.capacity();
+  bytes.clear();
+  spare_.push_back(std::move(bytes));
+}
+
+// -- receiving
+// ------------------------------------------------------------------------------------------
+
+status channel::post_slab(uint32_t index) {
+  return pair_->post_receive(
+      receive_tag | index,
+      {memory_->receive.get(), index * options_.slab_bytes, options_.slab_bytes});
+}
+
+void channel::on_completion(const completion& done) {
+  if (state_ == state::ended)
+    return;
+  if (done.status != errc::none) {
+    // Flushed work follows a cause that is reported by itself: the end of the connection, or the
+    // first error.
+    if (done.status != errc::flushed && done.status != errc::disconnected)
+      end_with({done.status, "the connection with " + to_string(peer()) +
+                                 " failed: " + std::string{to_string(done.op)} + " ended with " +
+                                 std::string{to_string(done.status)}});
+    return;
+  }
+  auto index = static_cast<uint32_t>(done.id);
+  switch (done.id & tag_mask) {
+  case receive_tag:
+    if (peer_slabs_ == 0) // it overtook the event that says the connection stands
+      early_.emplace_back(index, done.length);
+    else
+      on_frame(index, done.length);
+    break;
+  case send_tag:
+    free_send_slabs_.push_back(index);
+    --sends_in_flight_;
+    pump();
+    break;
+  case read_tag:
+    on_read_done(index);
+    break;
+  }
+}
+
+void channel::on_frame(uint32_t slab, size_t length) {
+  auto violation = [this](const char* what) {
+    end_with({errc::protocol_violation,
+              std::string{"the peer at "} + to_string(peer()) + " broke the protocol: " + what});
+  };
+  if (length < header_bytes)
+    return violation("a frame shorter than its header");
+  auto offset = slab * options_.slab_bytes;
+  auto bytes = memory_->receive->bytes().subspan(offset, length);
+  auto kind = load<frame>(bytes, 0);
+  auto credits = load<uint16_t>(bytes, 2);
+  if (load<uint32_t>(bytes, 4) != length - header_bytes)
+    return violation("a frame whose length lies");
+  if (credits > peer_slabs_ - credits_)
+    return violation("more credits than it has receive buffers");
+  credits_ += credits;
+  auto body = bytes.subspan(header_bytes);
+  arrival got;
+  got.slab = slab;
+  got.begin = offset + header_bytes;
+  got.end = offset + length;
+  switch (kind) {
+  case frame::data:
+    arrivals_.push_back(got);
+    break;
+  case frame::rendezvous: {
+    if (body.size() < rendezvous_body_bytes)
+      return violation("an announcement that is cut short");
+    auto prefix = body.size() - rendezvous_body_bytes;
+    auto total = load<uint64_t>(body, 8);
+    if (total < prefix)
+      return violation("an announcement that is shorter than its beginning");
+    got.begin += rendezvous_body_bytes;
+    got.announced = true;
+    got.rest = {load<uint64_t>(body, 0) + prefix, total - prefix, load<uint32_t>(body, 16)};
+    got.id = load<uint32_t>(body, 20);
+    arrivals_.push_back(got);
+    break;
+  }
+  case frame::done: {
+    auto found = body.size() == done_body_bytes ? memory_->offers.find(load<uint32_t>(body, 0))
+                                                : memory_->offers.end();
+    if (found == memory_->offers.end())
+      return violation("the end of a segment that was never announced");
+    auto bytes_sent = std::move(found->second.bytes);
+    memory_->offers.erase(found);
+    backlog_ -= bytes_sent.size();
+    recycle(std::move(bytes_sent));
+    release_slab(got);
+    break;
+  }
+  case frame::credit:
+    release_slab(got);
+    break;
+  default:
+    return violation("an unknown kind of frame");
+  }
+  if (state_ == state::draining)
+    discard_arrivals();
+  else
+    deliver();
+  pump();
+}
+
+void channel::release_slab(arrival& from) {
+  from.holds_slab = false;
+  if (auto posted = post_slab(from.slab); !posted)
+    return end_with(posted.error());
+  ++owed_;
+}
+
+void channel::read_with(reader& who) {
+  reader_ = &who;
+  resume();
+}
+
+void channel::resume() {
+  if (state_ != state::open && state_ != state::connecting)
+    return;
+  deliver();
+  pump();
+}
+
+/// Notes that `bytes` more of the reader's buffer are there.
+void channel::take(size_t bytes) {
+  filled_ += bytes;
+  if (filled_ < target_.size())
+    return;
+  target_ = {};
+  filled_ = 0;
+  reader_->on_filled();
+}
+
+void channel::deliver() {
+  if (delivering_) // the reader called `resume` from within `on_filled`
+    return;
+  delivering_ = true;
+  while (reader_ && !reading_ && !arrivals_.empty()) {
+    if (target_.empty()) {
+      target_ = reader_->next_buffer();
+      if (target_.empty())
+        break;
+    }
+    auto& front = arrivals_.front();
+    auto wanted = target_.subspan(filled_);
+    size_t taken = 0;
+    if (front.begin < front.end) {
+      taken = std::min(wanted.size(), front.end - front.begin);
+      std::memcpy(wanted.data(), memory_->receive->data() + front.begin, taken);
+      front.begin += taken;
+    } else if (bounce_begin_ < bounce_end_) {
+      taken = std::min(wanted.size(), bounce_end_ - bounce_begin_);
+      std::memcpy(wanted.data(), memory_->bounce->data() + bounce_begin_, taken);
+      bounce_begin_ += taken;
+    } else if (front.rest.length > 0) {
+      start_read(front);
+    }
+    if (front.begin == front.end && front.holds_slab)
+      release_slab(front);
+    if (state_ == state::ended || state_ == state::draining)
+      break;
+    if (front.begin == front.end && front.rest.length == 0 && bounce_begin_ == bounce_end_ &&
+        !reading_) {
+      if (front.announced)
+        dones_.push_back(front.id);
+      arrivals_.pop_front();
+    }
+    if (taken > 0)
+      take(taken);
+  }
+  delivering_ = false;
+}
+
+/// Frees what the peer sent and nobody will read.
+void channel::discard_arrivals() {
+  if (reading_)
+    return; // comes back here when the read is done
+  while (!arrivals_.empty() && state_ == state::draining) {
+    auto front = arrivals_.front();
+    arrivals_.pop_front();
+    if (front.announced)
+      dones_.push_back(front.id);
+    if (front.holds_slab)
+      release_slab(front);
+  }
+  bounce_begin_ = bounce_end_ = 0;
+}
+
+void channel::start_read(arrival& from) {
+  read_progress progress;
+  auto wanted = target_.subspan(filled_);
+  if (std::min<uint64_t>(wanted.size(), from.rest.length) >= options_.direct_threshold) {
+    progress.total = std::min<uint64_t>(wanted.size(), from.rest.length);
+    auto region = loop_.adapter().register_memory(wanted.first(progress.total), access::local);
+    if (region) {
+      memory_->direct = std::move(*region);
+      progress.into = memory_->direct.get();
+      progress.direct = true;
+    } else {
+      log_for("transport")->debug("reading through the bounce buffer: {}", region.error().text());
+    }
+  }
+  if (!progress.direct) {
+    if (!memory_->bounce) {
+      auto region = loop_.adapter().allocate(bounce_bytes, access::local);
+      if (!region)
+        return end_with(region.error());
+      memory_->bounce = std::move(*region);
+    }
+    progress.total = std::min<uint64_t>(bounce_bytes, from.rest.length);
+    progress.into = memory_->bounce.get();
+  }
+  reading_ = progress;
+  continue_read();
+}
+
+void channel::continue_read() {
+  auto& from = arrivals_.front();
+  auto& limits = loop_.adapter().limits();
+  auto in_flight = std::clamp<uint32_t>(limits.max_reads, 1, most_reads);
+  auto chunk = std::min<uint64_t>(options_.chunk_bytes, limits.max_message);
+  while (reading_->posted < reading_->total && reads_in_flight_ < in_flight) {
+    auto length = std::min<uint64_t>(chunk, reading_->total - reading_->posted);
+    work_request work;
+    work.op = opcode::read;
+    work.id = read_tag | length;
+    work.local = {reading_->into, reading_->posted, length};
+    work.remote = {from.rest.address + reading_->posted, from.rest.key};
+    if (auto posted = pair_->post(work); !posted) {
+      if (posted.error().code() != errc::no_resources)
+        end_with(posted.error());
+      return; // the next completion comes back here
+    }
+    reading_->posted += length;
+    ++reads_in_flight_;
+  }
+}
+
+void channel::on_read_done(size_t bytes) {
+  --reads_in_flight_;
+  reading_->finished += bytes;
+  if (reading_->finished < reading_->total)
+    return continue_read();
+  auto finished = *std::exchange(reading_, std::nullopt);
+  auto& from = arrivals_.front();
+  from.rest.address += finished.total;
+  from.rest.length -= finished.total;
+  memory_->direct.reset();
+  if (state_ == state::draining) {
+    discard_arrivals();
+    return pump();
+  }
+  if (from.rest.length == 0 &&
+      from.announced) { // the peer may free it, though we have yet to hand it on
+    dones_.push_back(from.id);
+    from.announced = false;
+  }
+  if (finished.direct) {
+    if (from.rest.length == 0)
+      arrivals_.pop_front();
+    delivering_ = true;
+    take(finished.total);
+    delivering_ = false;
+  } else {
+    bounce_begin_ = 0;
+    bounce_end_ = finished.total;
+  }
+  if (state_ == state::draining)
+    discard_arrivals();
+  else
+    deliver();
+  pump();
+}
+
+} // namespace troupe::transport
