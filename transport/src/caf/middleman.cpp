@@ -1,0 +1,82 @@
+#include "troupe/transport/middleman.hpp"
+
+#include "caf/multiplexer.hpp"
+#include "troupe/transport/log.hpp"
+
+#include <caf/timespan.hpp>
+
+namespace troupe::transport {
+
+namespace {
+
+std::chrono::milliseconds milliseconds_of(const caf::actor_system_config& config,
+                                          caf::string_view name, caf::timespan fallback) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(caf::get_or(config, name, fallback));
+}
+
+} // namespace
+
+middleman::middleman(caf::actor_system& system)
+    : caf::io::middleman(system), backend_(std::make_unique<multiplexer>(&system)) {}
+
+middleman::~middleman() = default;
+
+caf::actor_system::module* middleman::make(caf::actor_system& system, caf::detail::type_list<>) {
+  return new middleman{system};
+}
+
+middleman& middleman::of(caf::actor_system& system) {
+  return static_cast<middleman&>(system.middleman());
+}
+
+void middleman::init(caf::actor_system_config& config) {
+  // Without BASP workers a message is deserialized where it arrived: one copy and one thread switch
+  // less.
+  if (!caf::get_if<size_t>(&config, "middleman.workers"))
+    config.set("middleman.workers", size_t{0});
+  // The loop needs a thread of its own, and so does CAF's middleman actor: it is known by it (see
+  // `start`).
+  config.set("middleman.manual-multiplexing", false);
+  config.set("middleman.attach-utility-actors", false);
+  backend_->open(caf::get_or(config, "troupe.device", std::string{"auto"}),
+                 milliseconds_of(config, "troupe.connect-timeout", std::chrono::seconds{10}),
+                 milliseconds_of(config, "troupe.shutdown-timeout", std::chrono::seconds{5}));
+  caf::io::middleman::init(config);
+}
+
+void middleman::start() {
+  caf::io::middleman::start();
+  // CAF asks its backend for ports and connections in the same words for its own actors as for
+  // brokers of the application. The former come from the thread of its middleman actor: make it ask
+  // once, and remember.
+  backend_->begin_probe();
+  auto refused = open(0);
+  static_cast<void>(refused); // always: the probe opens nothing
+  backend_->end_probe();
+}
+
+caf::io::network::multiplexer& middleman::backend() {
+  return *backend_;
+}
+
+status middleman::ready() const {
+  return backend_->ready();
+}
+
+std::string middleman::device_name() const {
+  return backend_->ready() ? backend_->loop().adapter().name() : std::string{};
+}
+
+std::string middleman::device_choice() const {
+  return backend_->ready() ? backend_->loop().choice() : std::string{};
+}
+
+memory_service& middleman::memory() {
+  return backend_->memory();
+}
+
+engine& middleman::loop() {
+  return backend_->loop();
+}
+
+} // namespace troupe::transport

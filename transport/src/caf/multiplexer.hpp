@@ -1,0 +1,119 @@
+// CAF's network backend on the engine: one loop thread for RDMA, for CAF's own TCP servants and for
+// everything that CAF wants to run there. Internal.
+#pragma once
+
+#include "caf/caf_version.hpp"
+#include "mpsc_queue.hpp"
+#include "troupe/transport/channel.hpp"
+#include "troupe/transport/engine.hpp"
+#include "troupe/transport/memory_service.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace troupe::transport {
+
+class stream_doorman;
+class stream_scribe;
+
+/// Derives from CAF's multiplexer for its TCP servants and its epoll, in which this loop sleeps
+/// too: the engine's descriptors are watched there like any other.
+class multiplexer final : public caf::io::network::default_multiplexer {
+public:
+  explicit multiplexer(caf::actor_system* system);
+  ~multiplexer() override;
+
+  /// Opens the device; call before the loop runs. On failure the loop is CAF's own and every
+  /// publish and connect fails with the error.
+  void open(std::string_view device, std::chrono::milliseconds connect_timeout,
+            std::chrono::milliseconds shutdown_timeout);
+
+  const status& ready() const noexcept { return ready_; }
+  engine& loop() noexcept { return *engine_; }
+  memory_service& memory() noexcept { return *memory_; }
+
+  /// Between these two calls the first thread that opens a port is remembered as that of CAF's
+  /// middleman actor: its ports and connections are RDMA, everybody else's are plain TCP.
+  void begin_probe() noexcept { probing_ = true; }
+  void end_probe() noexcept { probing_ = false; }
+
+  // -- called by CAF, any thread
+  // ------------------------------------------------------------------------
+  caf::expected<caf::io::scribe_ptr> new_tcp_scribe(const std::string& host,
+                                                    uint16_t port) override;
+  caf::expected<caf::io::doorman_ptr> new_tcp_doorman(uint16_t port, const char* in,
+                                                      bool reuse_addr) override;
+  void exec_later(caf::resumable* ptr) override;
+  supervisor_ptr make_supervisor() override;
+
+  // -- the loop
+  // -------------------------------------------------------------------------------------------
+  bool try_run_once() override;
+  void run_once() override;
+  void run() override;
+
+  // -- called by scribes and doormen, loop thread
+  // ---------------------------------------------------------
+  /// Sends the scribe's write buffer at the end of this turn.
+  void transmit_later(stream_scribe& scribe);
+  /// Forgets a scribe whose channel is done; it may die at the end of the turn.
+  void release(stream_scribe& scribe);
+  void accept(stream_doorman& doorman, std::unique_ptr<connection_request> request);
+  /// Any thread.
+  void unlisten(std::unique_ptr<listener> which);
+
+private:
+  using scribe_handle = caf::intrusive_ptr<stream_scribe>;
+
+  bool uses_rdma() const noexcept;
+  bool turn();
+  bool run_posted();
+  void resume_one(caf::resumable* ptr);
+  void sleep();
+  bool finished();
+  void begin_to_stop();
+  void watch_engine();
+  void unwatch_engine();
+  result<caf::io::scribe_ptr> connect_stream(const endpoint& numeric);
+  void start_connecting(const endpoint& remote,
+                        std::function<void(result<caf::io::scribe_ptr>)> done);
+  scribe_handle new_stream_scribe();
+
+  /// Runs `action` on the loop thread and waits for it. @returns false when the loop has ended.
+  bool call_on_loop(std::function<void()> action);
+
+  status ready_;
+  std::unique_ptr<engine> engine_;
+  std::unique_ptr<memory_service> memory_;
+  std::chrono::milliseconds connect_timeout_{10'000};
+  std::chrono::milliseconds shutdown_timeout_{5'000};
+  size_t max_throughput_;
+
+  std::atomic<bool> probing_ = false;
+  std::atomic<std::thread::id> rdma_thread_;
+
+  mpsc_queue<caf::resumable*> posted_; // from other threads
+  std::vector<caf::resumable*> local_; // from this thread, or not finished
+  std::vector<caf::resumable*> running_;
+  std::vector<std::unique_ptr<caf::io::network::event_handler>> watches_;
+  size_t idle_handlers_ = 0; // descriptors in CAF's epoll that are always there
+
+  std::set<scribe_handle> scribes_;  // with a channel that is not done
+  std::vector<scribe_handle> dirty_; // to be transmitted
+  std::vector<scribe_handle> dying_;
+  int64_t last_handle_ = first_handle;
+
+  bool stopping_ = false;
+  engine::clock::time_point stop_deadline_;
+  std::atomic<bool> ended_ = false;
+};
+
+} // namespace troupe::transport
