@@ -1,0 +1,64 @@
+#include "systems.hpp"
+
+#include <caf/event_based_actor.hpp>
+#include <caf/io/middleman.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <cstdio>
+#include <memory>
+#include <troupe/transport/middleman.hpp>
+
+namespace caf_backend {
+
+subject& under_test() {
+  static subject chosen;
+  return chosen;
+}
+
+config::config() {
+  load<troupe::transport::middleman>();
+  set("troupe.device", under_test().device);
+  set("scheduler.policy", caf::atom("sharing"));
+  set("scheduler.max-threads", size_t{1});
+  // Emulated guests are slow; time-outs must not be what a test sees.
+  set("troupe.connect-timeout", caf::timespan{std::chrono::seconds{30}});
+  add_actor_type("helper", helper);
+}
+
+caf::behavior helper(caf::event_based_actor* self) {
+  auto expected = std::make_shared<uint64_t>(0);
+  return {
+      [](int a, int b) { return a + b; },
+      [](std::vector<char>& bytes) { return std::move(bytes); },
+      [expected](uint64_t number) {
+        if (number == *expected)
+          ++*expected;
+      },
+      [self, expected](const std::string& command) -> caf::result<uint64_t> {
+        if (command == "quit")
+          self->quit(caf::exit_reason::user_shutdown);
+        return *expected;
+      },
+  };
+}
+
+int serve() {
+  config cfg;
+  caf::actor_system system{cfg};
+  auto whom = system.spawn(helper);
+  auto typed =
+      system.spawn([]() -> adder::behavior_type { return {[](int a, int b) { return a + b; }}; });
+  auto helper_port = system.middleman().publish(whom, 0, under_test().address.c_str());
+  auto adder_port = system.middleman().publish(typed, 0, under_test().address.c_str());
+  if (!helper_port || !adder_port) {
+    std::printf("error %s\n",
+                system.render(helper_port ? adder_port.error() : helper_port.error()).c_str());
+    return 1;
+  }
+  std::printf("%d %d\n", int{*helper_port}, int{*adder_port});
+  std::fflush(stdout);
+  caf::scoped_actor self{system};
+  self->wait_for(whom);
+  return 0;
+}
+
+} // namespace caf_backend
