@@ -1,4 +1,4 @@
-#include "troupe/actors/errors.hpp"
+#include "troupe/framework/errors.hpp"
 
 #include <caf/atom.hpp>
 #include <caf/exit_reason.hpp>
@@ -6,7 +6,7 @@
 #include <caf/sec.hpp>
 #include <string>
 
-namespace troupe::cluster {
+namespace troupe {
 
 namespace {
 
@@ -51,4 +51,4 @@ error to_troupe(caf::actor_system& system, const caf::error& e) {
   return {ours ? static_cast<errc>(e.code()) : code_of(e), text};
 }
 
-} // namespace troupe::cluster
+} // namespace troupe
