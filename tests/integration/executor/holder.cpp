@@ -1,0 +1,29 @@
+// Runs one task per argument after the spool directory (`sh -c ARGUMENT`, with this process's own
+// environment) and holds on to them until it is killed.
+
+#include "troupe/actors/task_runner.hpp"
+
+#include <cstdio>
+#include <unistd.h>
+
+int main(int argc, char** argv) {
+  if (argc < 2)
+    return 2;
+  auto runner = troupe::cluster::task_runner::create({argv[1], {}});
+  if (!runner) {
+    std::fprintf(stderr, "%s\n", runner.error().text().c_str());
+    return 1;
+  }
+  troupe::cluster::task_launch launch;
+  for (auto entry = environ; *entry; ++entry)
+    launch.env.emplace_back(*entry);
+  for (int i = 2; i < argc; ++i) {
+    launch.id = static_cast<uint64_t>(i);
+    launch.argv = {"sh", "-c", argv[i]};
+    if (auto started = (*runner)->start(launch); !started) {
+      std::fprintf(stderr, "%s\n", started.error().text().c_str());
+      return 1;
+    }
+  }
+  (*runner)->run_events([](troupe::cluster::task_event) {});
+}
