@@ -18,9 +18,6 @@ constexpr unsigned acknowledge_batch = 64; // acknowledging takes a mutex
 
 } // namespace
 
-completions::completions(std::shared_ptr<adapter> on, completion_channel_handle channel)
-    : adapter_(std::move(on)), channel_(std::move(channel)) {}
-
 result<std::unique_ptr<completions>> completions::create(std::shared_ptr<adapter> on,
                                                          uint32_t depth) {
   const auto& name = on->name();
@@ -29,25 +26,26 @@ result<std::unique_ptr<completions>> completions::create(std::shared_ptr<adapter
     return fail(errc::invalid_argument, "a completion queue on " + name + " has 1 to " +
                                             std::to_string(most) + " entries, not " +
                                             std::to_string(depth));
-  completion_channel_handle channel{ibv_create_comp_channel(on->context())};
-  if (!channel)
+  auto made = std::make_shared<completion_entries>();
+  made->on = on;
+  made->channel.reset(ibv_create_comp_channel(on->context()));
+  if (!made->channel)
     return fail(system_error("ibv_create_comp_channel on " + name, errno));
-  if (!set_non_blocking(channel->fd))
+  if (!set_non_blocking(made->channel->fd))
     return fail(system_error("fcntl on a completion channel of " + name, errno));
   auto shares = on->raw_completions() / most;
   auto entries = std::min(std::max(depth * shares, least_entries), on->raw_completions());
-  std::unique_ptr<completions> made{new completions{on, std::move(channel)}};
-  made->queue_.reset(
-      ibv_create_cq(on->context(), static_cast<int>(entries), nullptr, made->channel_.get(), 0));
-  if (!made->queue_)
+  made->queue.reset(
+      ibv_create_cq(on->context(), static_cast<int>(entries), nullptr, made->channel.get(), 0));
+  if (!made->queue)
     return fail(
         system_error("ibv_create_cq of " + std::to_string(entries) + " entries on " + name, errno));
-  return made;
+  return std::unique_ptr<completions>{new completions{std::move(made)}};
 }
 
 completions::~completions() {
-  if (queue_ && unacknowledged_ > 0)
-    ibv_ack_cq_events(queue_.get(), unacknowledged_);
+  if (unacknowledged_ > 0)
+    ibv_ack_cq_events(raw(), unacknowledged_);
 }
 
 size_t completions::poll(std::span<completion> out) {
@@ -62,7 +60,7 @@ void completions::take(completion_sink& sink) {
   for (;;) {
     // With an empty span everything goes into the backlog.
     auto want = sink.space() > 0 ? std::min(sink.space(), batch.size()) : batch.size();
-    int got = ibv_poll_cq(queue_.get(), static_cast<int>(want), batch.data());
+    int got = ibv_poll_cq(raw(), static_cast<int>(want), batch.data());
     if (got < 0) {
       if (!std::exchange(broken_, true))
         log_for("verbs")->error("ibv_poll_cq on {} failed: {}", adapter_->name(), got);
@@ -94,7 +92,11 @@ void completions::settle(completion_sink& sink) {
 }
 
 void completions::arm() {
-  if (int rc = ibv_req_notify_cq(queue_.get(), 0); rc != 0)
+  // An announcement of what was polled in the meantime would only wake the loop for nothing.
+  if (armed_)
+    acknowledge();
+  armed_ = true;
+  if (int rc = ibv_req_notify_cq(raw(), 0); rc != 0)
     log_for("verbs")->error("ibv_req_notify_cq on {}: {}", adapter_->name(),
                             std::generic_category().message(rc));
 }
@@ -102,21 +104,22 @@ void completions::arm() {
 void completions::acknowledge() {
   ibv_cq* source = nullptr;
   void* context = nullptr;
-  while (ibv_get_cq_event(channel_.get(), &source, &context) == 0)
+  while (ibv_get_cq_event(entries_->channel.get(), &source, &context) == 0)
     ++unacknowledged_;
+  armed_ = false;
   if (unacknowledged_ >= acknowledge_batch)
-    ibv_ack_cq_events(queue_.get(), std::exchange(unacknowledged_, 0));
+    ibv_ack_cq_events(raw(), std::exchange(unacknowledged_, 0));
 }
 
 status completions::make_room(uint32_t entries) {
-  auto capacity = static_cast<uint64_t>(std::max(queue_->cqe, 0));
+  auto capacity = static_cast<uint64_t>(std::max(raw()->cqe, 0));
   auto needed = reserved_ + entries;
   if (needed <= capacity)
     return {};
   int rc = ENOSPC;
   if (needed <= adapter_->raw_completions()) {
     auto grown = std::min<uint64_t>(std::max(needed, 2 * capacity), adapter_->raw_completions());
-    rc = ibv_resize_cq(queue_.get(), static_cast<int>(grown));
+    rc = ibv_resize_cq(raw(), static_cast<int>(grown));
     if (rc == 0)
       return {};
   }

@@ -52,6 +52,14 @@ private:
   size_t count_ = 0;
 };
 
+/// The adapter's objects behind a completion queue. Queue pairs that outlive their `connection` for
+/// a while share them.
+struct completion_entries {
+  std::shared_ptr<adapter> on;
+  completion_channel_handle channel;
+  completion_queue_handle queue;
+};
+
 class completions final : public completion_queue {
 public:
   static result<std::unique_ptr<completions>> create(std::shared_ptr<adapter> on, uint32_t depth);
@@ -60,9 +68,10 @@ public:
   size_t poll(std::span<completion> out) override;
   void arm() override;
   void acknowledge() override;
-  int fd() const noexcept override { return channel_->fd; }
+  int fd() const noexcept override { return entries_->channel->fd; }
 
-  ibv_cq* raw() const noexcept { return queue_.get(); }
+  ibv_cq* raw() const noexcept { return entries_->queue.get(); }
+  std::shared_ptr<const completion_entries> entries() const noexcept { return entries_; }
 
   /// Reserves `entries` entries for `user`, growing the queue where the adapter can.
   /// @returns the owner number for its work tags, or `errc::limit_too_low`.
@@ -81,14 +90,15 @@ private:
     bool settling = false;
   };
 
-  completions(std::shared_ptr<adapter> on, completion_channel_handle channel);
+  explicit completions(std::shared_ptr<const completion_entries> entries)
+      : adapter_(entries->on), entries_(std::move(entries)) {}
   status make_room(uint32_t entries);
   void take(completion_sink& sink);
   void settle(completion_sink& sink);
 
   std::shared_ptr<adapter> adapter_;
-  completion_channel_handle channel_;
-  completion_queue_handle queue_;
+  std::shared_ptr<const completion_entries> entries_;
+  bool armed_ = false; ///< and not acknowledged since
   unsigned unacknowledged_ = 0;
   uint64_t reserved_ = 0; ///< entries
   uint32_t next_owner_ = 1;

@@ -89,11 +89,18 @@ status connection::make_queues() {
 }
 
 connection::~connection() {
-  events_->forget(*this);
+  bool blocks = awaits_outcome_ && adapter_->is_iwarp();
+  if (blocks)
+    fail_work(true); // nothing may land in memory that is no longer ours
   if (phase_ == phase::established)
     rdma_disconnect(id_.get());
-  queues_.reset(); // no completion of ours is added after this
+  events_->forget(*this);
+  if (!blocks)
+    queues_.reset(); // no completion of ours is added after this
   completions_.leave(owner_);
+  if (blocks)
+    events_->retire(
+        std::make_unique<leftover>(completions_.entries(), std::move(id_), std::move(queues_)));
 }
 
 // -- set-up
@@ -151,6 +158,7 @@ void connection::tune() {
 }
 
 std::optional<connection_event> connection::on_event(cm_event& event) {
+  awaits_outcome_ = false; // set below when a new step is taken
   auto what = [&] {
     return "connect to " + to_string(remote_.to_endpoint()) + " through " + adapter_->name();
   };
@@ -160,9 +168,12 @@ std::optional<connection_event> connection::on_event(cm_event& event) {
       return failed(system_error(what(), errno));
     return std::nullopt;
   case RDMA_CM_EVENT_ROUTE_RESOLVED: {
+    if (phase_ != phase::connecting)
+      return std::nullopt;
     auto with = parameters(offered_);
-    if (phase_ == phase::connecting && rdma_connect(id_.get(), &with) != 0)
+    if (rdma_connect(id_.get(), &with) != 0)
       return failed(system_error(what(), errno));
+    awaits_outcome_ = true;
     return std::nullopt;
   }
   case RDMA_CM_EVENT_ADDR_ERROR:
@@ -263,6 +274,8 @@ void connection::give_up(std::string why) {
   if (phase_ != phase::established && phase_ != phase::accepting)
     return;
   breach_ = std::move(why);
+  log_for("verbs")->info("{}: connection to {} is given up. {}", adapter_->name(),
+                         to_string(peer()), breach_);
   start_close();
 }
 

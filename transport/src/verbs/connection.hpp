@@ -80,6 +80,7 @@ private:
   id_queue_pair_handle queues_;
 
   phase phase_ = phase::connecting;
+  bool awaits_outcome_ = false; ///< of rdma_connect
   socket_address remote_;
   std::vector<std::byte> offered_;            ///< private data for rdma_connect
   std::optional<clock::time_point> deadline_; ///< of connecting or closing

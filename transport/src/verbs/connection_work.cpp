@@ -28,8 +28,26 @@ bool is_known(opcode op) {
          op == opcode::read || is_atomic(op);
 }
 
-errc status_of(const ibv_wc& entry, opcode op, bool iwarp) {
-  switch (entry.status) {
+/// What a failed receive means. The adapters agree on little here: soft-RoCE reports the requests
+/// that it refuses, and messages that are too long, as errors of the receive that was at the head.
+errc status_of_receive(ibv_wc_status status) {
+  switch (status) {
+  case IBV_WC_SUCCESS:
+    return errc::none;
+  case IBV_WC_LOC_LEN_ERR:
+  case IBV_WC_LOC_QP_OP_ERR:
+  case IBV_WC_REM_INV_REQ_ERR:
+    return errc::local_length;
+  case IBV_WC_WR_FLUSH_ERR:
+  case IBV_WC_REM_ACCESS_ERR:
+    return errc::flushed;
+  default:
+    return errc::system;
+  }
+}
+
+errc status_of_send(ibv_wc_status status, opcode op, bool iwarp) {
+  switch (status) {
   case IBV_WC_SUCCESS:
     return errc::none;
   case IBV_WC_REM_ACCESS_ERR:
@@ -39,14 +57,16 @@ errc status_of(const ibv_wc& entry, opcode op, bool iwarp) {
   case IBV_WC_LOC_LEN_ERR:
     return errc::local_length;
   case IBV_WC_REM_INV_REQ_ERR:
-    // The responder's answer to a message longer than its buffer; also what the soft RoCE receiver
-    // reports of that buffer. For one-sided work it means rights that the responder lacks.
-    return op == opcode::send || op == opcode::receive ? errc::local_length : errc::remote_access;
+  case IBV_WC_REM_OP_ERR:
+    // To a send, the answer of a receiver whose buffer is too short; to one-sided work, of one that
+    // does not support it.
+    return op == opcode::send ? errc::local_length : errc::remote_access;
   case IBV_WC_RETRY_EXC_ERR:
   case IBV_WC_RNR_RETRY_EXC_ERR:
   case IBV_WC_RESP_TIMEOUT_ERR:
     return errc::disconnected;
   case IBV_WC_GENERAL_ERR:
+  case IBV_WC_LOC_QP_OP_ERR:
     return iwarp ? errc::disconnected : errc::system; // iWARP: its stream broke
   default:
     return errc::system;
@@ -295,18 +315,20 @@ void connection::finish(work_tag tag, const ibv_wc& entry, completion_sink& sink
     done.id = ended.id;
     done.pair = this;
     done.op = ended.op;
-    done.status =
-        ended.slot == tag.slot ? status_of(entry, ended.op, adapter_->is_iwarp()) : ended.status;
+    done.status = ended.status;
     if (tag.receive && done.status == errc::none)
       report_receive(entry, done);
-    if (done.status != errc::none && done.status != errc::flushed)
-      log_for("verbs")->info("{}: {} to {} failed: {}", adapter_->name(), to_string(done.op),
-                             to_string(peer()), ibv_wc_status_str(entry.status));
     sink.put(done);
   };
-  auto status = status_of(entry, tag.receive ? opcode::receive : opcode::send, false);
-  bool known = (tag.receive ? receives_ : sends_).end(tag.slot, status, report);
-  if (known && status != errc::none)
+  if (tag.receive) {
+    receives_.end(tag.slot, status_of_receive(entry.status), report);
+  } else if (auto work = sends_.find(tag.slot)) {
+    auto status = status_of_send(entry.status, work->op, adapter_->is_iwarp());
+    sends_.end(tag.slot, status, report);
+  }
+  if (entry.status == IBV_WC_WR_FLUSH_ERR)
+    give_up({}); // the consequence of something else, which is told elsewhere
+  else if (entry.status != IBV_WC_SUCCESS)
     give_up(std::string{"work failed: "} + ibv_wc_status_str(entry.status));
 }
 

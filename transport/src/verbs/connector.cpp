@@ -33,6 +33,12 @@ bool add(int poll_set, int fd) {
 
 } // namespace
 
+leftover::leftover(std::shared_ptr<const completion_entries> entries, id_handle id,
+                   id_queue_pair_handle queues)
+    : entries_(std::move(entries)), id_(std::move(id)), queues_(std::move(queues)) {
+  id_->context = static_cast<event_target*>(this);
+}
+
 result<std::shared_ptr<connector>> connector::create(std::shared_ptr<adapter> on) {
   std::shared_ptr<connector> made{new connector{std::move(on)}};
   if (auto opened = made->open(); !opened)
@@ -95,6 +101,7 @@ std::optional<connection_event> connector::next_from_channel() {
       continue;
     if (auto told = target->on_event(event))
       return told;
+    std::erase_if(leftovers_, [&](const auto& rest) { return rest.get() == target; });
   }
   if (errno != EAGAIN && errno != EINTR)
     log_for("verbs")->error("rdma_get_cm_event on {}: {}", adapter_->name(),

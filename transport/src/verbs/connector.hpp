@@ -10,6 +10,7 @@
 namespace troupe::transport::verbs {
 
 class connection;
+struct completion_entries;
 
 using clock = std::chrono::steady_clock;
 
@@ -29,6 +30,20 @@ class event_target {
 public:
   virtual ~event_target() = default;
   virtual std::optional<connection_event> on_event(cm_event& event) = 0;
+};
+
+/// A queue pair whose connection was destroyed while it was being set up. On iWARP, destroying its
+/// id would block until that has ended, so it waits here for the event.
+class leftover final : public event_target {
+public:
+  leftover(std::shared_ptr<const completion_entries> entries, id_handle id,
+           id_queue_pair_handle queues);
+  std::optional<connection_event> on_event(cm_event&) override { return std::nullopt; }
+
+private:
+  std::shared_ptr<const completion_entries> entries_;
+  id_handle id_;
+  id_queue_pair_handle queues_;
 };
 
 /// Hands events to their targets and keeps their deadlines. Event-loop thread only.
@@ -51,6 +66,9 @@ public:
   /// Calls `user.expire` once its `wake_at` has come; call again when that changes.
   void watch(connection& user);
 
+  /// Destroys `rest` once an event for it has come.
+  void retire(std::unique_ptr<leftover> rest) { leftovers_.push_back(std::move(rest)); }
+
   /// Forgets every event and deadline of these.
   void forget(const connection& user);
   void forget(const listener& source);
@@ -69,6 +87,7 @@ private:
   descriptor poll_set_;
   std::deque<connection_event> announced_;
   std::vector<connection*> watched_;
+  std::vector<std::unique_ptr<leftover>> leftovers_;
 };
 
 } // namespace troupe::transport::verbs

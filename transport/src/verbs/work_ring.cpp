@@ -38,8 +38,12 @@ work_ring::placement work_ring::push(const posted_work& work) {
   return {slot, entry.expected};
 }
 
+bool work_ring::holds(uint32_t slot) const noexcept {
+  return slot < slots() && (slot + slots() - head_) % slots() < count_ && !records_[slot].ended;
+}
+
 bool work_ring::mark(uint32_t slot, errc status) {
-  if (slot >= slots() || (slot + slots() - head_) % slots() >= count_ || records_[slot].ended)
+  if (!holds(slot))
     return false;
   records_[slot].ended = true;
   records_[slot].status = status;

@@ -55,6 +55,11 @@ public:
   /// Records one request (or half of one) within `room()`.
   placement push(const posted_work& work);
 
+  /// What is outstanding in `slot`, or null.
+  const posted_work* find(uint32_t slot) const noexcept {
+    return holds(slot) ? &records_[slot].work : nullptr;
+  }
+
   /// Notes that the adapter announced the end of `slot` and hands every end that can now be told to
   /// `report(const ended_work&)`.
   /// @returns false when nothing is outstanding in `slot`: the announcement means nothing.
@@ -86,6 +91,7 @@ private:
   };
   enum class progress { none, hidden, visible };
 
+  bool holds(uint32_t slot) const noexcept;
   bool mark(uint32_t slot, errc status);
   progress advance(ended_work& out);
 
