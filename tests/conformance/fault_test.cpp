@@ -11,26 +11,41 @@ namespace {
 
 constexpr size_t kib = 1024;
 
-// The operation `work` must not touch memory, and must break the connection.
-void check_refused(rig& r, const work_request& work) {
-  bool late = reports_late(r.client.opened->limits()) && work.op != opcode::read;
-  REQUIRE(r.server_pair->post_receive(50, {}));
-  REQUIRE(r.client_pair->post_receive(60, {}));
-  std::vector<work_request> batch{work, send_request(work.id + 1, {})};
-  batch[1].signaled = false;
-  REQUIRE(r.client_pair->post(batch));
+// An iWARP adapter may tell of a refusal by the end of the connection only, and the send that was
+// posted behind may have gone through.
+void check_ends_late(rig& r, const work_request& work) {
+  bool ended = false;
+  bool receive_flushed = false;
+  while (!ended || !receive_flushed) {
+    auto done = r.next(r.client);
+    if (done.id == 60) {
+      CHECK(done.status == errc::flushed);
+      receive_flushed = true;
+      continue;
+    }
+    CHECK((done.status == errc::none || done.status == errc::remote_access ||
+           done.status == errc::flushed || done.status == errc::disconnected));
+    if (done.id != work.id)
+      continue;
+    CHECK(done.op == work.op);
+    if (work.op == opcode::read)
+      CHECK(done.status != errc::none);
+    ended = true;
+  }
+  auto at_server = r.next(r.server);
+  CHECK(at_server.id == 50);
+  CHECK((at_server.status == errc::none || at_server.status == errc::flushed));
+}
+
+void check_ends_at_once(rig& r, const work_request& work) {
   auto first = r.next(r.client);
   CHECK(first.id == work.id);
   CHECK(first.op == work.op);
-  if (late)
-    CHECK((first.status == errc::none || first.status == errc::remote_access ||
-           first.status == errc::flushed || first.status == errc::disconnected));
-  else
-    CHECK(first.status == errc::remote_access);
+  CHECK(first.status == errc::remote_access);
   // What was posted after it is flushed, whether signaled or not, and so are the receives.
   bool send_flushed = false;
   bool receive_flushed = false;
-  while (!receive_flushed || !(send_flushed || late)) {
+  while (!receive_flushed || !send_flushed) {
     auto done = r.next(r.client);
     if (done.id == work.id + 1)
       send_flushed = true;
@@ -41,6 +56,19 @@ void check_refused(rig& r, const work_request& work) {
   auto at_server = r.next(r.server);
   CHECK(at_server.id == 50);
   CHECK(at_server.status == errc::flushed);
+}
+
+// The operation `work` must not touch memory, and must break the connection.
+void check_refused(rig& r, const work_request& work) {
+  REQUIRE(r.server_pair->post_receive(50, {}));
+  REQUIRE(r.client_pair->post_receive(60, {}));
+  std::vector<work_request> batch{work, send_request(work.id + 1, {})};
+  batch[1].signaled = false;
+  REQUIRE(r.client_pair->post(batch));
+  if (reports_late(r.client.opened->limits()))
+    check_ends_late(r, work);
+  else
+    check_ends_at_once(r, work);
   auto event = r.next_event(r.server, connection_event::kind::disconnected);
   CHECK(event.pair == r.server_pair.get());
   r.next_event(r.client, connection_event::kind::disconnected);
@@ -63,6 +91,10 @@ void check_all_refused(const std::function<target(rig&, opcode)>& aim, size_t le
     auto& here = r.memory(r.client, 64 * kib);
     fill(here.bytes(), 1);
     auto [region, place] = aim(r, op);
+    // The kernel's soft iWARP checks key and bounds of a read, but not the right.
+    if (op == opcode::read && reports_late(r.client.opened->limits()) && region &&
+        !allows(region->rights(), rights::remote_read))
+      continue;
     auto work = write_request(1, slice(here, 0, atomic ? 8 : length), place);
     work.op = op;
     work.operand = 0;

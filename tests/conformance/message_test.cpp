@@ -91,9 +91,13 @@ TEST_CASE("an inlined message may be overwritten at once") {
   fill(source.bytes().first(length), 3);
   auto work = send_request(1, slice(source, 0, length));
   work.inlined = true;
+  bool waits = !reports_late(r.client.opened->limits());
+  if (!waits)
+    REQUIRE(r.server_pair->post_receive(2, slice(target)));
   REQUIRE(r.client_pair->post(work));
   fill(source.bytes(), 4);
-  REQUIRE(r.server_pair->post_receive(2, slice(target)));
+  if (waits)
+    REQUIRE(r.server_pair->post_receive(2, slice(target)));
   CHECK(r.next(r.server).length == length);
   CHECK(filled(target.bytes().first(length), 3));
   CHECK(r.next(r.client).status == errc::none);
