@@ -4,7 +4,8 @@
 // Semantics are those of verbs (InfiniBand Architecture Specification, volume 1, chapter 10; RFC
 // 5040 for iWARP):
 //  - work on one queue pair is carried out in the order it was posted;
-//  - a send, or a write with immediate, waits for a posted receive;
+//  - a send, or a write with immediate, waits for a posted receive. iWARP knows no such wait: there
+//    the connection breaks, so a sender must know that the receive is posted;
 //  - a wrong key, a missing right or an address outside the region fails that operation with
 //    `errc::remote_access` and moves the pair to the error state. A device whose adapter reports
 //    such an error late (iWARP) completes the write and breaks the connection after it;
