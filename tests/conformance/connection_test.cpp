@@ -148,6 +148,7 @@ TEST_CASE("an answer that comes after the client gave up does no harm") {
     CHECK(r.client.events.empty());
     r.server.events.clear(); // of the accepted pair: established, disconnected or neither
   }
+  r.server.events.clear();
   // The listener goes on.
   auto made = r.connect();
   CHECK(made.client);

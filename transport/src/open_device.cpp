@@ -1,5 +1,6 @@
 #include "troupe/transport/open_device.hpp"
 
+#include "soft/soft_device.hpp"
 #include "verbs/verbs_device.hpp"
 
 #include <cstdlib>
@@ -31,6 +32,13 @@ result<device_choice> open_verbs(const std::string& name, std::string reason) {
   return device_choice{std::move(*opened), std::move(reason)};
 }
 
+result<device_choice> open_soft(soft_mode mode, std::string reason) {
+  auto opened = open_soft_device(mode);
+  if (!opened)
+    return fail(opened.error());
+  return device_choice{std::move(*opened), std::move(reason)};
+}
+
 const device_candidate* first_usable(const std::vector<device_candidate>& candidates) {
   for (const auto& candidate : candidates)
     if (candidate.usable)
@@ -41,7 +49,10 @@ const device_candidate* first_usable(const std::vector<device_candidate>& candid
 } // namespace
 
 std::vector<device_candidate> list_devices() {
-  return list_verbs_devices();
+  auto found = list_verbs_devices();
+  found.push_back(
+      {"soft", true, "", "no adapter needed: shared memory within a host, TCP between hosts"});
+  return found;
 }
 
 result<device_choice> open_device(std::string_view name) {
@@ -55,10 +66,18 @@ result<device_choice> open_device(std::string_view name) {
     if (auto adapter = first_usable(adapters))
       return open_verbs(adapter->name.substr(verbs_prefix.size()),
                         "the first usable adapter: " + adapter->detail);
-    return no_such_device(name);
+    if (name == "verbs")
+      return no_such_device(name);
+    return open_soft(soft_mode::automatic, adapters.empty()
+                                               ? "this machine has no RDMA adapter"
+                                               : "no adapter is usable: " + describe(adapters));
   }
   if (name.starts_with(verbs_prefix))
     return open_verbs(std::string{name.substr(verbs_prefix.size())}, origin);
+  if (name == "soft")
+    return open_soft(soft_mode::automatic, origin);
+  if (name == "soft:tcp")
+    return open_soft(soft_mode::tcp_only, origin);
   return no_such_device(name);
 }
 
