@@ -59,18 +59,19 @@ result<state_page_writer> state_page_writer::create(byte_span memory) {
 }
 
 void state_page_writer::publish(const state_snapshot& state) noexcept {
-  auto store = [this](const page_image& image, size_t index, std::memory_order order) {
-    page_->words[index].store(word_of(image, index), order);
+  auto store = [this](const page_image& image, size_t index) {
+    page_->words[index].store(word_of(image, index), std::memory_order_release);
   };
   auto odd = image_of(state, sequence_ + 1);
   sequence_ += 2;
   auto even = image_of(state, sequence_);
-  store(odd, sequence_word, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
+  // Release on every store: no word becomes visible before the odd sequence, nor after the even
+  // one.
+  store(odd, sequence_word);
   for (size_t index = 0; index < word_count; ++index)
     if (index != sequence_word)
-      store(even, index, std::memory_order_relaxed);
-  store(even, sequence_word, std::memory_order_release);
+      store(even, index);
+  store(even, sequence_word);
 }
 
 result<state_snapshot> read_snapshot(byte_view copy) {
