@@ -151,7 +151,7 @@ std::vector<config_row<node_config>> make_node_rows() {
           [](node& c, const value& v) { return store_controller(c.node.controller, v.text); }),
       text_row<node>("transport", "device", text, "auto", "auto, verbs, verbs:NAME, soft, soft:tcp",
                      "network device; TROUPE_DEVICE overrides it", store_device),
-      number_row<node>("transport", "eager_threshold", size, "8KiB", 256, kibi * kibi,
+      number_row<node>("transport", "eager_threshold", size, "32KiB", 1024, kibi * kibi,
                        "largest message that is copied instead of read by the receiver",
                        [](node& c, const value& v) -> status {
                          c.transport.eager_threshold = v.number;

@@ -13,7 +13,8 @@ result<std::unique_ptr<node>> node::start(node_config config, const customizer& 
   std::unique_ptr<node> made{new node{std::move(config)}};
   auto& options = made->actor_config_;
   options.load<transport::middleman>();
-  options.set("troupe.device", made->config_.transport.device);
+  caf::put(options.content, "troupe.device", made->config_.transport.device);
+  caf::put(options.content, "troupe.eager-threshold", made->config_.transport.eager_threshold);
   // CAF's default policy polls with sleeps of 50 microseconds; few actors here are long, and none
   // is many.
   options.set("scheduler.policy", caf::atom("sharing"));

@@ -178,6 +178,7 @@ TEST_CASE_FIXTURE(fixture, "an actor handle that travels can be used where it ar
       .receive([&](int got) { sum = got; }, [&](const caf::error& e) { FAIL(second.render(e)); });
   CHECK(sum == 17);
   REQUIRE(system.middleman().unpublish(local, *port));
+  caf::anon_send_exit(local, caf::exit_reason::user_shutdown);
 }
 
 TEST_CASE_FIXTURE(fixture, "what is no longer published cannot be reached, those connected stay") {
@@ -197,6 +198,7 @@ TEST_CASE_FIXTURE(fixture, "what is no longer published cannot be reached, those
   asks->request(*there, patience, 1, 1)
       .receive([&](int got) { sum = got; }, [&](const caf::error& e) { FAIL(second.render(e)); });
   CHECK(sum == 2);
+  caf::anon_send_exit(local, caf::exit_reason::user_shutdown);
 }
 
 TEST_CASE("a port that nobody listens on is an error that says so") {
@@ -225,7 +227,7 @@ TEST_CASE("a port in use is an error that says so") {
 
 TEST_CASE("a device that is not there fails every publish with its reason, and nothing hangs") {
   config cfg;
-  cfg.set("troupe.device", std::string{"verbs:nosuch0"});
+  caf::put(cfg.content, "troupe.device", "verbs:nosuch0");
   caf::actor_system system{cfg};
   CHECK_FALSE(troupe::transport::middleman::of(system).ready());
   auto port = system.middleman().open(0);

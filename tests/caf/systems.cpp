@@ -1,7 +1,9 @@
 #include "systems.hpp"
 
 #include <caf/event_based_actor.hpp>
+#include <caf/exit_reason.hpp>
 #include <caf/io/middleman.hpp>
+#include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <cstdio>
 #include <memory>
@@ -16,11 +18,11 @@ subject& under_test() {
 
 config::config() {
   load<troupe::transport::middleman>();
-  set("troupe.device", under_test().device);
+  caf::put(content, "troupe.device", under_test().device);
   set("scheduler.policy", caf::atom("sharing"));
   set("scheduler.max-threads", size_t{1});
   // Emulated guests are slow; time-outs must not be what a test sees.
-  set("troupe.connect-timeout", caf::timespan{std::chrono::seconds{30}});
+  caf::put(content, "troupe.connect-timeout", caf::timespan{std::chrono::seconds{30}});
   add_actor_type("helper", helper);
 }
 
@@ -58,6 +60,8 @@ int serve() {
   std::fflush(stdout);
   caf::scoped_actor self{system};
   self->wait_for(whom);
+  // A system waits for all of its actors.
+  caf::anon_send_exit(typed, caf::exit_reason::user_shutdown);
   return 0;
 }
 

@@ -57,7 +57,7 @@ TEST_CASE("without a file the defaults are this machine's") {
   CHECK(loaded->node.listen == endpoint{"127.0.0.1", 4747});
   CHECK_FALSE(loaded->node.controller);
   CHECK(loaded->transport.device == "auto");
-  CHECK(loaded->transport.eager_threshold == 8192);
+  CHECK(loaded->transport.eager_threshold == 32768);
   CHECK(loaded->worker.cpus == available_cpus());
   CHECK(loaded->worker.memory > 16u << 20);
   CHECK(loaded->worker.slots == 64);

@@ -443,7 +443,7 @@ void channel::read_with(reader& who) {
 }
 
 void channel::resume() {
-  if (state_ != state::open && state_ != state::connecting)
+  if ((state_ != state::open && state_ != state::connecting) || delivering_)
     return;
   deliver();
   pump();
@@ -460,8 +460,6 @@ void channel::take(size_t bytes) {
 }
 
 void channel::deliver() {
-  if (delivering_) // the reader called `resume` from within `on_filled`
-    return;
   delivering_ = true;
   while (reader_ && !reading_ && !arrivals_.empty()) {
     if (target_.empty()) {

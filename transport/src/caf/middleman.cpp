@@ -3,11 +3,14 @@
 #include "caf/multiplexer.hpp"
 #include "troupe/transport/log.hpp"
 
+#include <algorithm>
 #include <caf/timespan.hpp>
 
 namespace troupe::transport {
 
 namespace {
+
+constexpr size_t smallest_rendezvous = 1024; // below this an announcement is dearer than the copy
 
 std::chrono::milliseconds milliseconds_of(const caf::actor_system_config& config,
                                           caf::string_view name, caf::timespan fallback) {
@@ -38,9 +41,16 @@ void middleman::init(caf::actor_system_config& config) {
   // `start`).
   config.set("middleman.manual-multiplexing", false);
   config.set("middleman.attach-utility-actors", false);
-  backend_->open(caf::get_or(config, "troupe.device", std::string{"auto"}),
-                 milliseconds_of(config, "troupe.connect-timeout", std::chrono::seconds{10}),
-                 milliseconds_of(config, "troupe.shutdown-timeout", std::chrono::seconds{5}));
+  multiplexer::settings chosen;
+  chosen.device = caf::get_or(config, "troupe.device", chosen.device);
+  chosen.channels.rendezvous_threshold = std::max<size_t>(
+      caf::get_or(config, "troupe.eager-threshold", chosen.channels.rendezvous_threshold),
+      smallest_rendezvous);
+  chosen.connect_timeout =
+      milliseconds_of(config, "troupe.connect-timeout", chosen.connect_timeout);
+  chosen.shutdown_timeout =
+      milliseconds_of(config, "troupe.shutdown-timeout", chosen.shutdown_timeout);
+  backend_->open(std::move(chosen));
   caf::io::middleman::init(config);
 }
 

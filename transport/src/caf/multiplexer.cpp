@@ -1,9 +1,9 @@
 #include "caf/multiplexer.hpp"
 
-#include "caf/resolve.hpp"
 #include "caf/stream_doorman.hpp"
 #include "caf/stream_scribe.hpp"
 #include "troupe/transport/log.hpp"
+#include "troupe/transport/resolve.hpp"
 
 #include <caf/actor_system_config.hpp>
 #include <caf/defaults.hpp>
@@ -55,11 +55,9 @@ multiplexer::~multiplexer() {
     caf::scheduler::abstract_coordinator::cleanup_and_release(ptr);
 }
 
-void multiplexer::open(std::string_view device, std::chrono::milliseconds connect_timeout,
-                       std::chrono::milliseconds shutdown_timeout) {
-  connect_timeout_ = connect_timeout;
-  shutdown_timeout_ = shutdown_timeout;
-  auto opened = engine::open(device);
+void multiplexer::open(settings chosen) {
+  settings_ = std::move(chosen);
+  auto opened = engine::open(settings_.device);
   if (!opened) {
     log_for("transport")->error("no device: {}", opened.error().text());
     ready_ = fail(opened.error());
@@ -167,7 +165,8 @@ void multiplexer::start_connecting(const endpoint& remote,
       done(caf::io::scribe_ptr{scribe});
     }
   };
-  auto stream = channel::connect(*engine_, remote, {}, connect_timeout_, std::move(on_ready));
+  auto stream = channel::connect(*engine_, remote, settings_.channels, settings_.connect_timeout,
+                                 std::move(on_ready));
   if (!stream) {
     release(*scribe);
     return done(fail(stream.error()));
@@ -201,7 +200,8 @@ void multiplexer::accept(stream_doorman& doorman, std::unique_ptr<connection_req
     else if (!door->announce(scribe))
       scribe->graceful_shutdown();
   };
-  auto stream = channel::accept(*engine_, *request, *theirs, {}, std::move(on_ready));
+  auto stream =
+      channel::accept(*engine_, *request, *theirs, settings_.channels, std::move(on_ready));
   if (!stream) {
     release(*scribe);
     return refuse(stream.error());
@@ -364,8 +364,8 @@ multiplexer::supervisor_ptr multiplexer::make_supervisor() {
 
 void multiplexer::begin_to_stop() {
   stopping_ = true;
-  stop_deadline_ = engine::clock::now() + shutdown_timeout_;
-  engine_->after(shutdown_timeout_, [] {}); // so that the loop wakes to see it
+  stop_deadline_ = engine::clock::now() + settings_.shutdown_timeout;
+  engine_->after(settings_.shutdown_timeout, [] {}); // so that the loop wakes to see it
 }
 
 bool multiplexer::finished() {

@@ -31,10 +31,16 @@ public:
   explicit multiplexer(caf::actor_system* system);
   ~multiplexer() override;
 
+  struct settings {
+    std::string device = "auto";
+    channel_options channels;
+    std::chrono::milliseconds connect_timeout{10'000};
+    std::chrono::milliseconds shutdown_timeout{5'000};
+  };
+
   /// Opens the device; call before the loop runs. On failure the loop is CAF's own and every
   /// publish and connect fails with the error.
-  void open(std::string_view device, std::chrono::milliseconds connect_timeout,
-            std::chrono::milliseconds shutdown_timeout);
+  void open(settings chosen);
 
   const status& ready() const noexcept { return ready_; }
   engine& loop() noexcept { return *engine_; }
@@ -93,8 +99,7 @@ private:
   status ready_;
   std::unique_ptr<engine> engine_;
   std::unique_ptr<memory_service> memory_;
-  std::chrono::milliseconds connect_timeout_{10'000};
-  std::chrono::milliseconds shutdown_timeout_{5'000};
+  settings settings_;
   size_t max_throughput_;
 
   std::atomic<bool> probing_ = false;

@@ -35,8 +35,8 @@ void stream_scribe::configure_read(caf::io::receive_policy::config config) {
   // exactly as many; "at most" by one byte at a time.
   auto at_most = config.first == caf::io::receive_policy_flag::at_most;
   read_bytes_ = at_most ? 1 : std::max<size_t>(config.second, 1);
-  if (!std::exchange(active_, true) && stream_)
-    stream_->resume();
+  if (!std::exchange(active_, true))
+    resume_later();
 }
 
 void stream_scribe::ack_writes(bool) {
@@ -67,9 +67,16 @@ uint16_t stream_scribe::port() const {
 }
 
 void stream_scribe::add_to_loop() {
-  active_ = true;
-  if (stream_)
-    stream_->resume();
+  if (!std::exchange(active_, true))
+    resume_later();
+}
+
+/// The broker is in the middle of a handler; what has arrived must not call it again from within.
+void stream_scribe::resume_later() {
+  owner_.loop().after({}, [self = caf::intrusive_ptr<stream_scribe>{this}] {
+    if (self->stream_ && !self->closing_)
+      self->stream_->resume();
+  });
 }
 
 void stream_scribe::remove_from_loop() {

@@ -46,6 +46,8 @@ public:
   void on_end(const error& reason) override;
 
 private:
+  void resume_later();
+
   multiplexer& owner_;
   std::vector<char> write_buffer_;
   std::vector<char> read_buffer_;

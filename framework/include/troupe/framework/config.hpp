@@ -34,7 +34,7 @@ struct node_config {
   } node;
   struct {
     std::string device = "auto";
-    uint64_t eager_threshold = 8192; ///< bytes
+    uint64_t eager_threshold = 32768; ///< bytes
   } transport;
   struct {
     uint32_t cpus = 1;

@@ -10,6 +10,7 @@
 //
 // Options of the CAF configuration:
 //   troupe.device             see `open_device`; default "auto"
+//   troupe.eager-threshold    messages from this many bytes on go by RDMA Read; default 32768
 //   troupe.connect-timeout    how long `remote_actor` waits for a connection; default 10s
 //   troupe.shutdown-timeout   how long the end of the system waits for peers to take what was sent;
 //   default 5s middleman.workers         default here: 0, messages are deserialized on the loop

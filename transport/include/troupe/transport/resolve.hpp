@@ -1,4 +1,4 @@
-// From a host name to the addresses to try. Internal.
+// From a host name to the addresses to try.
 #pragma once
 
 #include "troupe/transport/endpoint.hpp"

@@ -1,4 +1,4 @@
-#include "caf/resolve.hpp"
+#include "troupe/transport/resolve.hpp"
 
 #include <algorithm>
 #include <array>
