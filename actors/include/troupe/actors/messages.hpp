@@ -233,19 +233,26 @@ struct join_accepted {
   bool operator==(const join_accepted&) const = default;
 };
 
-/// The controller to a worker: kill these slots' tasks (their ends are reported like any other).
-struct kill_tasks {
-  std::vector<uint32_t> slots;
-  bool operator==(const kill_tasks&) const = default;
-};
-
-/// The controller to a worker: the output of the task in this slot has been read; the slot may be
-/// used again.
-struct output_taken {
+/// One attempt of a task in a slot of a worker.
+struct slot_task {
   uint32_t slot = 0;
   uint32_t attempt = 0;
   uint64_t job = 0;
   uint64_t task = 0;
+
+  auto operator<=>(const slot_task&) const = default;
+};
+
+/// The controller to a worker: kill these tasks (their ends are reported like any other). It may
+/// overtake the write that starts one of them.
+struct kill_tasks {
+  std::vector<slot_task> tasks;
+  bool operator==(const kill_tasks&) const = default;
+};
+
+/// The controller to a worker: the output of this task has been read, the worker may forget it.
+struct output_taken {
+  slot_task what;
   bool operator==(const output_taken&) const = default;
 };
 
@@ -368,13 +375,18 @@ auto inspect(Inspector& f, join_accepted& x) {
 }
 
 template <class Inspector>
+auto inspect(Inspector& f, slot_task& x) {
+  return f(x.slot, x.attempt, x.job, x.task);
+}
+
+template <class Inspector>
 auto inspect(Inspector& f, kill_tasks& x) {
-  return f(x.slots);
+  return f(x.tasks);
 }
 
 template <class Inspector>
 auto inspect(Inspector& f, output_taken& x) {
-  return f(x.slot, x.attempt, x.job, x.task);
+  return f(x.what);
 }
 
 template <class Inspector>

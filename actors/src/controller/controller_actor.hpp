@@ -1,0 +1,88 @@
+// The controller's front door: keeps the membership, connects workers, and routes requests.
+// Internal.
+#pragma once
+
+#include "controller/local_messages.hpp"
+#include "troupe/actors/messages.hpp"
+#include "troupe/framework/membership.hpp"
+#include "troupe/framework/node.hpp"
+
+#include <caf/event_based_actor.hpp>
+#include <caf/response_promise.hpp>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::cluster {
+
+/// The link of a worker has opened, or closed.
+struct port_opened {
+  incarnation_id node = 0;
+};
+struct port_closed {
+  incarnation_id node = 0;
+  error reason;
+};
+/// Time to look who has been silent.
+struct membership_tick {};
+/// Time to end, when the workers have had theirs.
+struct end_now {};
+
+class controller_front {
+public:
+  controller_front(caf::event_based_actor* self, node& host, caf::actor scheduler,
+                   caf::actor monitor, caf::actor resources);
+
+  caf::behavior make_behavior();
+
+private:
+  struct worker {
+    std::string id;
+    caf::actor handle;
+    std::shared_ptr<worker_port> port;
+    node_capacity capacity;
+    state_snapshot state;
+    bool connected = false;
+  };
+
+  template <class Request>
+  auto to_scheduler(Request& request) {
+    return self_->delegate(scheduler_, std::move(request));
+  }
+
+  caf::result<join_accepted> join(join_request& request);
+  void on_opened(const port_opened& what);
+  void on_state(const state_seen& what);
+  void act_on(const member_event& event);
+  void lose(incarnation_id node, const std::string& reason);
+  void forget(incarnation_id node, const std::string& reason);
+  void tick();
+
+  caf::result<std::vector<node_summary>> list_nodes();
+  std::vector<node_summary> summaries(const books& granted) const;
+  caf::result<std::string> command(command_request& request);
+  caf::actor find_named(const std::string& name) const;
+  std::vector<std::string> names() const;
+  void shut_down();
+  void end();
+
+  caf::event_based_actor* self_;
+  node& host_;
+  caf::actor scheduler_;
+  caf::actor monitor_;
+  std::map<std::string, caf::actor> services_; // by name, but for the workers
+  membership members_;
+  std::map<incarnation_id, worker> workers_;
+  std::map<caf::actor_addr, incarnation_id> handles_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  bool ending_ = false;
+};
+
+} // namespace troupe::cluster
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::port_opened)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::port_closed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::membership_tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::end_now)

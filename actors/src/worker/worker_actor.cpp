@@ -1,0 +1,278 @@
+#include "worker/worker_actor.hpp"
+
+#include "troupe/actors/worker.hpp"
+#include "troupe/framework/errors.hpp"
+#include "troupe/transport/log.hpp"
+#include "troupe/transport/resolve.hpp"
+
+#include <caf/exit_reason.hpp>
+#include <caf/io/middleman.hpp>
+#include <caf/send.hpp>
+#include <set>
+#include <utility>
+
+namespace troupe::cluster {
+
+namespace {
+
+constexpr std::chrono::milliseconds retry_pause{300};
+constexpr std::chrono::seconds connect_deadline{10};
+constexpr std::chrono::seconds join_deadline{10};
+constexpr std::chrono::seconds sample_pause{1};
+
+std::vector<std::string> role_names(node_roles roles) {
+  std::vector<std::string> out;
+  if (roles.controller)
+    out.emplace_back("controller");
+  if (roles.worker)
+    out.emplace_back("worker");
+  return out;
+}
+
+} // namespace
+
+worker_role::worker_role(caf::event_based_actor* self, node& host, transport::endpoint controller)
+    : self_(self), host_(host), where_(std::move(controller)) {}
+
+caf::behavior worker_role::make_behavior() {
+  self_->set_down_handler([this](const caf::down_msg& down) {
+    if (controller_ && down.source == controller_.address())
+      lost("the controller's process ended, or the connection broke");
+  });
+  self_->send(self_, try_to_connect{});
+  self_->send(self_, sample_figures{});
+  return {
+      [this](try_to_connect) { connect(); },
+      [this](sample_figures) {
+        sample();
+        self_->delayed_send(self_, sample_pause, sample_figures{});
+      },
+      [this](const link_opened& what) {
+        if (!current(what.node))
+          return;
+        log_for("worker")->warn("joined the cluster of {} as {}", to_string(where_),
+                                host_.config().node.id);
+        complained_ = false;
+      },
+      [this](const link_closed& what) {
+        if (current(what.node))
+          lost(what.reason.text());
+      },
+      [this](const task_assigned& what) { on_assigned(what); },
+      [this](block_read& what) { on_block(what); },
+      [this](const task_happened& what) { on_task_event(what); },
+      // -- from the controller
+      [this](const kill_tasks& order) {
+        if (session_ && self_->current_sender() == controller_)
+          session_->kill(order.tasks);
+      },
+      [this](const output_taken& what) {
+        if (session_)
+          session_->forget_output(what.what);
+      },
+      [this](const leave_now& order) {
+        // Declared dead while this node slept: what it ran runs elsewhere by now. It comes back as
+        // a new one.
+        if (order.reason.starts_with("the controller has declared"))
+          return lost(order.reason);
+        log_for("worker")->warn("leaving: {}", order.reason);
+        leave(caf::exit_reason::normal);
+      },
+      [this](command_request& request) { return command(request.words); },
+      [this](say_goodbye) { leave(caf::exit_reason::user_shutdown); },
+  };
+}
+
+// -- finding the controller
+// -------------------------------------------------------------------------------
+
+void worker_role::connect() {
+  if (session_)
+    return;
+  // The controller's host has few addresses; a name that does not resolve at once keeps only this
+  // actor waiting.
+  auto addresses = transport::resolve(where_);
+  if (!addresses)
+    return retry(addresses.error());
+  auto numeric = addresses->front();
+  auto middleman = host_.system().middleman().actor_handle();
+  self_->request(middleman, connect_deadline, caf::connect_atom_v, numeric.host, numeric.port)
+      .then(
+          [this, numeric](const caf::node_id&, const caf::strong_actor_ptr& found,
+                          const std::set<std::string>&) {
+            if (!found)
+              return retry({errc::not_found, "there is a node, but no controller"});
+            join(caf::actor_cast<caf::actor>(found), numeric);
+          },
+          [this](const caf::error& e) { retry(to_troupe(host_.system(), e)); });
+}
+
+void worker_role::retry(const error& why) {
+  auto limit = host_.config().membership.rejoin_for;
+  if (clock::now() - searching_since_ >= limit)
+    return give_up(
+        {why.code(), "no controller at " + to_string(where_) + " within " +
+                         std::to_string(limit.count()) + " ms: " + why.text() +
+                         "; start one there with `trouped`, or name another with node.controller"});
+  if (!std::exchange(complained_, true))
+    log_for("worker")->warn("waiting for the controller at {}: {}", to_string(where_), why.text());
+  self_->delayed_send(self_, retry_pause, try_to_connect{});
+}
+
+void worker_role::join(const caf::actor& controller, const transport::endpoint& reached) {
+  auto& config = host_.config();
+  incarnation_ = make_incarnation();
+  auto me = caf::actor_cast<caf::actor>(self_);
+  auto node = incarnation_;
+  worker_memory::events events;
+  events.opened = [me, node] { caf::anon_send(me, link_opened{node}); };
+  events.closed = [me, node](const error& reason) {
+    caf::anon_send(me, link_closed{node, reason});
+  };
+  events.assigned = [me, node](uint32_t slot, std::vector<std::byte> record) {
+    caf::anon_send(me, task_assigned{node, slot, std::move(record)});
+  };
+  auto memory =
+      worker_memory::create(host_.network(), node, config.worker.slots, std::move(events));
+  if (!memory)
+    return give_up(memory.error());
+  auto session =
+      worker_session::create(*memory, {config.node.id, config.worker.slots, config.worker.spool},
+                             [me, node](std::shared_ptr<task_event> event) {
+                               caf::anon_send(me, task_happened{node, std::move(event)});
+                             });
+  if (!session)
+    return give_up(session.error());
+  session_ = std::move(*session);
+  controller_ = controller;
+  self_->monitor(controller);
+  join_request request;
+  request.id = config.node.id;
+  request.incarnation = node;
+  request.roles = role_names(config.node.roles);
+  if (config.node.roles.controller)
+    request.address = to_string(config.node.listen);
+  request.cpus = config.worker.cpus;
+  request.memory = config.worker.memory;
+  request.slots = config.worker.slots;
+  request.inbox = (*memory)->inbox();
+  request.state = (*memory)->state();
+  self_->request(controller, join_deadline, std::move(request))
+      .then(
+          [this, node, reached](const join_accepted& terms) {
+            if (!current(node))
+              return;
+            searching_since_ = clock::now();
+            session_->memory().connect(reached, terms, connect_deadline);
+          },
+          [this, node](const caf::error& e) {
+            if (!current(node))
+              return;
+            auto why = to_troupe(host_.system(), e);
+            if (why.code() == errc::already_exists || why.code() == errc::invalid_argument)
+              return give_up(why);
+            lost(why.text());
+          });
+}
+
+/// Kills what runs and looks for the controller again, as a new incarnation.
+void worker_role::lost(const std::string& why) {
+  if (!session_)
+    return;
+  log_for("worker")->warn("lost the controller ({}); {} tasks killed", why, session_->running());
+  session_.reset();
+  self_->demonitor(controller_);
+  controller_ = nullptr;
+  searching_since_ = clock::now();
+  self_->delayed_send(self_, retry_pause, try_to_connect{});
+}
+
+void worker_role::give_up(const error& why) {
+  leave(to_caf(why));
+}
+
+void worker_role::leave(caf::error reason) {
+  session_.reset();
+  self_->quit(std::move(reason));
+}
+
+// -- tasks
+// ------------------------------------------------------------------------------------------------
+
+void worker_role::on_assigned(const task_assigned& what) {
+  if (!current(what.node))
+    return;
+  auto task = decode_task_slot(what.record);
+  if (!task) {
+    log_for("worker")->error("slot {} holds no task: {}", what.slot, task.error().text());
+    return lost("the controller wrote what is not a task");
+  }
+  if (!task->body)
+    return session_->start(what.slot, task->order);
+  auto& where = task->body->where;
+  auto me = caf::actor_cast<caf::actor>(self_);
+  session_->memory().read(
+      {where.address, where.length, where.key},
+      [me, node = what.node, slot = what.slot, task = *task](result<std::vector<std::byte>> bytes) {
+        caf::anon_send(me, block_read{node, slot, task, std::move(bytes)});
+      });
+}
+
+void worker_role::on_block(block_read& what) {
+  if (!current(what.node))
+    return;
+  auto& order = what.task.order;
+  auto read = what.bytes ? decode_task_body(*what.bytes, *what.task.body, order) : status{};
+  if (what.bytes && read)
+    return session_->start(what.slot, order);
+  auto& why = what.bytes ? read.error() : what.bytes.error();
+  session_->refuse(what.slot, {what.slot, order.attempt, order.job, order.task},
+                   "the task could not be read from the controller: " + why.text());
+}
+
+void worker_role::on_task_event(const task_happened& what) {
+  if (current(what.node) && !session_->on_event(*what.event))
+    lost("the guardian of the tasks died");
+}
+
+void worker_role::sample() {
+  if (!session_)
+    return;
+  state_snapshot figures;
+  if (auto host = sampler_.sample()) {
+    figures.cpu_busy_permille = host->cpu_busy_permille;
+    figures.load_permille = host->load_permille;
+    figures.memory_total = host->memory_total;
+    figures.memory_available = host->memory_available;
+  } else {
+    log_for("worker")->debug("no figures of this host: {}", host.error().text());
+  }
+  figures.running_tasks = session_->running();
+  figures.finished_tasks = session_->finished();
+  session_->memory().set_figures(figures);
+}
+
+caf::result<std::string> worker_role::command(const std::vector<std::string>& words) {
+  if (words == std::vector<std::string>{"tasks"})
+    return session_ ? session_->describe() : "not joined";
+  if (words == std::vector<std::string>{"ping"})
+    return std::string{"pong"};
+  return to_caf({errc::invalid_argument, "a worker accepts: ping, tasks"});
+}
+
+// -- public
+// -------------------------------------------------------------------------------------------------
+
+caf::actor spawn_worker(node& host, const transport::endpoint& where) {
+  return host.system().spawn([&host, where](caf::event_based_actor* self) -> caf::behavior {
+    auto role = std::make_shared<worker_role>(self, host, where);
+    self->attach_functor([role] {}); // lives as long as the actor
+    return role->make_behavior();
+  });
+}
+
+void stop_worker(const caf::actor& worker) {
+  caf::anon_send(worker, say_goodbye{});
+}
+
+} // namespace troupe::cluster
