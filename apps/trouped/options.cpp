@@ -1,0 +1,41 @@
+#include "options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <string>
+#include <troupe/version.hpp>
+
+namespace trouped {
+
+std::optional<options> parse(int argc, char** argv, int& exit_status) {
+  CLI::App app{"Runs one node of a Troupe cluster: a controller, a worker, or both."};
+  options out;
+  std::string file;
+  app.set_version_flag("--version", "trouped " + std::string{troupe::version()});
+  app.add_option("--config", file, "Configuration file (TOML); flags override it")
+      ->option_text("FILE");
+  app.add_flag("--check", out.check_only, "Only read and check the configuration");
+  std::map<std::string, std::string> values; // by key
+  for (auto& key : troupe::config_keys()) {
+    auto help = std::string{key.help} + " (" + key.range + "; default " + key.fallback + ")";
+    app.add_option(key.flag_name(), values[key.name()], help)
+        ->group("[" + std::string{key.section} + "]")
+        ->option_text(std::string{to_string(key.kind)});
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    auto ended_well = e.get_exit_code() == 0; // --help and --version
+    exit_status = app.exit(e) == 0 || ended_well ? 0 : 2;
+    return std::nullopt;
+  }
+  if (!file.empty())
+    out.file = file;
+  for (auto& key : troupe::config_keys())
+    if (app.get_option(key.flag_name())->count() > 0)
+      out.flags.push_back({key.name(), values[key.name()], key.flag_name()});
+  return out;
+}
+
+} // namespace trouped
