@@ -11,8 +11,9 @@ namespace troupe::transport::verbs {
 
 namespace {
 
-// Not every adapter can grow a queue later, and entries are cheap.
+// Entries are cheap. Soft-iWARP cannot grow a queue later.
 constexpr uint32_t least_entries = 4096;
+constexpr uint32_t least_entries_iwarp = 65536;
 constexpr size_t poll_batch = 32;
 constexpr unsigned acknowledge_batch = 64; // acknowledging takes a mutex
 
@@ -34,7 +35,8 @@ result<std::unique_ptr<completions>> completions::create(std::shared_ptr<adapter
   if (!set_non_blocking(made->channel->fd))
     return fail(system_error("fcntl on a completion channel of " + name, errno));
   auto shares = on->raw_completions() / most;
-  auto entries = std::min(std::max(depth * shares, least_entries), on->raw_completions());
+  auto least = on->is_iwarp() ? least_entries_iwarp : least_entries;
+  auto entries = std::min(std::max(depth * shares, least), on->raw_completions());
   made->queue.reset(
       ibv_create_cq(on->context(), static_cast<int>(entries), nullptr, made->channel.get(), 0));
   if (!made->queue)
