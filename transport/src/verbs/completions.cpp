@@ -19,7 +19,7 @@ constexpr unsigned acknowledge_batch = 64; // acknowledging takes a mutex
 
 } // namespace
 
-result<std::unique_ptr<completions>> completions::create(std::shared_ptr<adapter> on,
+result<std::unique_ptr<completions>> completions::create(const std::shared_ptr<adapter>& on,
                                                          uint32_t depth) {
   const auto& name = on->name();
   auto most = on->limits().max_completions;

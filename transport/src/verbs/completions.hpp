@@ -62,7 +62,8 @@ struct completion_entries {
 
 class completions final : public completion_queue {
 public:
-  static result<std::unique_ptr<completions>> create(std::shared_ptr<adapter> on, uint32_t depth);
+  static result<std::unique_ptr<completions>> create(const std::shared_ptr<adapter>& on,
+                                                     uint32_t depth);
   ~completions() override;
 
   size_t poll(std::span<completion> out) override;

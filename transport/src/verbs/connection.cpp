@@ -227,7 +227,7 @@ std::optional<connection_event> connection::failed(error reason) {
   return told;
 }
 
-std::optional<connection_event> connection::closed(std::string why) {
+std::optional<connection_event> connection::closed(const std::string& why) {
   if (phase_ == phase::closed)
     return std::nullopt;
   if (phase_ == phase::connecting)

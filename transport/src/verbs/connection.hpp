@@ -50,7 +50,7 @@ private:
   int milliseconds_left() const;
 
   std::optional<connection_event> failed(error reason);
-  std::optional<connection_event> closed(std::string why);
+  std::optional<connection_event> closed(const std::string& why);
   void tune();
 
   /// Ends a connection on which work failed, so that both sides hear of it.

@@ -81,7 +81,8 @@ bool memory_can_be_registered(ibv_context* context) {
   auto memory = mmap(nullptr, probe, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return false;
-  memory_handle region{ibv_reg_mr(domain.get(), memory, probe, IBV_ACCESS_LOCAL_WRITE)};
+  int rights = IBV_ACCESS_LOCAL_WRITE;
+  memory_handle region{ibv_reg_mr(domain.get(), memory, probe, rights)};
   bool registered = region != nullptr;
   region.reset();
   munmap(memory, probe);
