@@ -80,6 +80,10 @@ TEST_CASE("private data travels both ways") {
   CHECK((*pair)->peer() == r.listening());
   CHECK((*accepted)->peer().host == under_test().address);
   CHECK_FALSE((*pair)->path().empty());
+  if (under_test().device == "soft")
+    CHECK((*pair)->path() == "shared memory");
+  if (under_test().device == "soft:tcp")
+    CHECK((*pair)->path() == "tcp");
 }
 
 TEST_CASE("too much private data is refused at once") {

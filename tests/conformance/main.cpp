@@ -1,6 +1,7 @@
-// conformance [--device=NAME] [doctest options]: what every device must do, over the named one.
+// conformance [--device=NAME] [--forbid-process-vm] [doctest options]: what every device must do,
+// over the named one.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include "process.hpp"
+#include "forbid.hpp"
 #include "rig.hpp"
 #include "role.hpp"
 
@@ -31,6 +32,12 @@ int main(int argc, char** argv) {
   conformance::choose_subject(device);
   if (auto role = option(argc, argv, "role", ""); !role.empty())
     return conformance::play_role(role, option(argc, argv, "argument", ""));
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view{argv[i]} == "--forbid-process-vm" && !conformance::forbid_process_vm()) {
+      std::printf("skipped: this system has no seccomp filters\n");
+      return 77;
+    }
+  }
   doctest::Context context{argc, argv};
   const auto& reason = conformance::under_test().unusable_reason;
   if (!reason.empty()) {

@@ -54,6 +54,17 @@ std::string process::line() {
   }
 }
 
+void process::stop() {
+  REQUIRE(::kill(id_, SIGSTOP) == 0);
+  int how = 0;
+  REQUIRE(waitpid(id_, &how, WUNTRACED) == id_);
+  REQUIRE(WIFSTOPPED(how));
+}
+
+void process::go_on() {
+  REQUIRE(::kill(id_, SIGCONT) == 0);
+}
+
 void process::kill() {
   if (id_ < 0)
     return;

@@ -17,6 +17,10 @@ public:
   /// The next line that it prints, without its end; fails the test when there is none in time.
   std::string line();
 
+  /// Stops it with SIGSTOP and waits until it stands still; or lets it go on.
+  void stop();
+  void go_on();
+
   /// Kills it with SIGKILL and waits until it is gone.
   void kill();
 

@@ -103,6 +103,32 @@ TEST_CASE("two processes send, write and read") {
   CHECK(two.other.wait() == 0);
 }
 
+TEST_CASE("the memory of a process that stands still can be read and written") {
+  // Over TCP it has to do its part.
+  if (under_test().device == "soft:tcp")
+    return;
+  pair_of_processes two{"echo", "", 4};
+  auto place = place_of_region(two);
+  auto write = [&](uint64_t id, uint32_t seed) {
+    fill(two.memory->bytes().first(1000), seed);
+    REQUIRE(
+        two.pair->post(write_request(id, slice(*two.memory, 0, 1000), {place.address, place.key})));
+    CHECK(two.next().id == id);
+  };
+  write(100, 1);
+  // A device that has to be given access first has had its time for that.
+  turn_for({&two.here}, std::chrono::milliseconds{100});
+  two.other.stop();
+  write(101, 2);
+  REQUIRE(two.pair->post(
+      read_request(102, slice(*two.memory, 5000, 1000), {place.address, place.key})));
+  auto read = two.next();
+  CHECK(read.id == 102);
+  CHECK(read.status == errc::none);
+  CHECK(filled(two.memory->bytes().subspan(5000, 1000), 2));
+  two.other.go_on();
+}
+
 TEST_CASE("the death of an idle peer is noticed and flushes") {
   pair_of_processes two{"sink", "4", 3};
   two.other.kill();

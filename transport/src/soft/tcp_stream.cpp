@@ -13,6 +13,9 @@ namespace {
 constexpr size_t gathering = 32 * 1024; // bytes that wait for one system call
 constexpr size_t small = 4 * 1024;      // a body up to this size is worth copying
 constexpr size_t input_size = 64 * 1024;
+constexpr size_t large = 16 * 1024;      // from here on, received where it belongs
+constexpr size_t next_header = 4 * 1024; // taken along with it, so that little of what follows it
+                                         // has to be copied
 
 } // namespace
 
@@ -70,11 +73,19 @@ size_t tcp_stream::send_now(byte_view head, byte_view body) {
   }
 }
 
-size_t tcp_stream::receive_now(byte_span into) {
+size_t tcp_stream::receive_now(byte_span into, size_t ahead) {
+  iovec parts[2] = {{into.data(), into.size()}, {in_.data(), ahead}};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
   for (;;) {
-    auto got = recv(socket_.get(), into.data(), into.size(), MSG_DONTWAIT);
-    if (got > 0)
-      return static_cast<size_t>(got);
+    auto got = recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+    if (got > 0) {
+      auto count = std::min(static_cast<size_t>(got), into.size());
+      in_start_ = 0;
+      in_end_ = static_cast<size_t>(got) - count;
+      return count;
+    }
     if (got < 0 && errno == EINTR)
       continue;
     ended_ = got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOMEM);
@@ -88,10 +99,9 @@ size_t tcp_stream::read(byte_span into) {
   if (in_start_ == in_end_) {
     if (ended_)
       return 0;
-    if (into.size() >= in_.size() / 4)
-      return receive_now(into);
-    in_start_ = 0;
-    in_end_ = receive_now(in_);
+    if (into.size() >= large)
+      return receive_now(into, next_header);
+    receive_now({}, in_.size());
   }
   auto count = std::min(into.size(), in_end_ - in_start_);
   std::memcpy(into.data(), in_.data() + in_start_, count);

@@ -36,8 +36,9 @@ public:
 private:
   // @returns how many bytes the socket took.
   size_t send_now(byte_view head, byte_view body);
-  // @returns how many bytes came.
-  size_t receive_now(byte_span into);
+  // Receives into `into`, and what comes after that into `in_`, up to `ahead` bytes.
+  // @returns how many bytes of `into` came.
+  size_t receive_now(byte_span into, size_t ahead);
 
   descriptor socket_;
   std::vector<std::byte> out_; // from out_start_ on: taken, not yet sent
