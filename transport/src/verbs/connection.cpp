@@ -27,9 +27,9 @@ error refusal(const std::string& what, const cm_event& event) {
   constexpr int invalid_service_id = 8;
   constexpr int consumer_defined = 28;
   if (event.status == invalid_service_id)
-    return {errc::refused, what + ": nobody listens there"};
+    return {errc::refused, what + ": refused, nobody listens there"};
   if (event.status == consumer_defined)
-    return {errc::refused, what + ": the listener said no"};
+    return {errc::refused, what + ": refused by the listener"};
   if (event.status < 0)
     return {errc::refused, what + ": " + text_of_errno(event.status)};
   return {errc::refused, what + ": refused with reason code " + std::to_string(event.status)};
@@ -135,15 +135,26 @@ status connection::start_connect(const socket_address& remote, byte_view private
   return {};
 }
 
-status connection::start_accept(byte_view private_data, const cm_event& request) {
+void connection::start_accept(byte_view private_data, const cm_event& request) {
   phase_ = phase::accepting;
-  auto with = parameters(private_data);
-  with.responder_resources = std::min(with.responder_resources, request.responder_resources);
-  with.initiator_depth = std::min(with.initiator_depth, request.initiator_depth);
+  answer_due_ = true;
+  offered_.assign(private_data.begin(), private_data.end());
+  most_reads_here_ = request.responder_resources;
+  most_reads_there_ = request.initiator_depth;
+  events_->watch(*this);
+}
+
+std::optional<connection_event> connection::answer() {
+  answer_due_ = false;
+  if (phase_ != phase::accepting)
+    return std::nullopt;
+  auto with = parameters(offered_);
+  with.responder_resources = std::min(with.responder_resources, most_reads_here_);
+  with.initiator_depth = std::min(with.initiator_depth, most_reads_there_);
   if (rdma_accept(id_.get(), &with) != 0)
-    return fail(system_error("rdma_accept on " + adapter_->name(), errno));
+    return closed("it could not be accepted (" + text_of_errno(errno) + ")");
   tune();
-  return {};
+  return std::nullopt;
 }
 
 void connection::tune() {
@@ -186,7 +197,10 @@ std::optional<connection_event> connection::on_event(cm_event& event) {
                                    : error{errc::unreachable, what() + ": broke during set-up"});
   case RDMA_CM_EVENT_REJECTED: {
     auto told = failed(refusal(what(), event));
-    if (told)
+    // Soft-RoCE hands out zero bytes where the peer gave nothing.
+    bool given = std::any_of(event.private_data.begin(), event.private_data.end(),
+                             [](std::byte value) { return value != std::byte{0}; });
+    if (told && given)
       told->private_data = std::move(event.private_data);
     return told;
   }
@@ -274,8 +288,9 @@ void connection::give_up(std::string why) {
   if (phase_ != phase::established && phase_ != phase::accepting)
     return;
   breach_ = std::move(why);
-  log_for("verbs")->info("{}: connection to {} is given up. {}", adapter_->name(),
-                         to_string(peer()), breach_);
+  if (!breach_.empty())
+    log_for("verbs")->info("{}: connection to {} is given up: {}", adapter_->name(),
+                           to_string(peer()), breach_);
   start_close();
 }
 
@@ -286,12 +301,16 @@ endpoint connection::peer() const {
 }
 
 std::optional<clock::time_point> connection::wake_at() const {
+  if (answer_due_)
+    return clock::time_point::min();
   if (flush_deadline_ && !flush_woken_)
     return deadline_ ? std::min(*deadline_, *flush_deadline_) : *flush_deadline_;
   return deadline_;
 }
 
 std::optional<connection_event> connection::expire(clock::time_point now) {
+  if (answer_due_)
+    return answer();
   // The wake-up alone lets the loop poll the completion queue, which settles the work.
   if (flush_deadline_ && now >= *flush_deadline_)
     flush_woken_ = true;

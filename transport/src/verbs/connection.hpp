@@ -25,7 +25,10 @@ public:
   // -- set-up, see connection.cpp
   status start_connect(const socket_address& remote, byte_view private_data,
                        std::chrono::milliseconds timeout);
-  status start_accept(byte_view private_data, const cm_event& request);
+
+  /// Accepts at the next turn, so that receives which are posted until then are there before the
+  /// peer can send: iWARP does not wait for them.
+  void start_accept(byte_view private_data, const cm_event& request);
   std::optional<connection_event> on_event(cm_event& event) override;
 
   /// When `expire` wants to be called.
@@ -49,6 +52,7 @@ private:
   rdma_conn_param parameters(byte_view private_data) const;
   int milliseconds_left() const;
 
+  std::optional<connection_event> answer();
   std::optional<connection_event> failed(error reason);
   std::optional<connection_event> closed(const std::string& why);
   void tune();
@@ -81,6 +85,9 @@ private:
 
   phase phase_ = phase::connecting;
   bool awaits_outcome_ = false; ///< of rdma_connect
+  bool answer_due_ = false;     ///< accepting: rdma_accept is still to come
+  uint8_t most_reads_here_ = 0; ///< accepting: what the peer asked for
+  uint8_t most_reads_there_ = 0;
   socket_address remote_;
   std::vector<std::byte> offered_;            ///< private data for rdma_connect
   std::optional<clock::time_point> deadline_; ///< of connecting or closing

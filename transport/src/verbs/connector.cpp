@@ -111,7 +111,7 @@ std::optional<connection_event> connector::next_from_channel() {
 
 std::optional<connection_event> connector::next_expired() {
   auto now = clock::now();
-  for (auto user : watched_)
+  for (auto user : std::vector{watched_}) // which `expire` may change
     if (auto event = user->expire(now))
       return event;
   return std::nullopt;
@@ -176,7 +176,7 @@ void connector::set_timer() {
     wake = now;
   itimerspec setting = {}; // all zero: disarmed
   if (wake != clock::time_point::max()) {
-    auto left = std::max(std::chrono::nanoseconds{wake - now}, std::chrono::nanoseconds{1});
+    auto left = wake > now ? std::chrono::nanoseconds{wake - now} : std::chrono::nanoseconds{1};
     setting.it_value.tv_sec = left.count() / 1'000'000'000;
     setting.it_value.tv_nsec = left.count() % 1'000'000'000;
   }

@@ -41,8 +41,7 @@ public:
     auto made = connection::create(events_, std::move(id_), config);
     if (!made)
       return fail(made.error());
-    if (auto started = (*made)->start_accept(private_data, event_); !started)
-      return fail(started.error());
+    (*made)->start_accept(private_data, event_);
     return std::move(*made);
   }
 
