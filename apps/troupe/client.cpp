@@ -12,6 +12,7 @@
 #include <caf/send.hpp>
 #include <caf/settings.hpp>
 #include <set>
+#include <thread>
 #include <type_traits>
 
 namespace troupe::cli {
@@ -54,6 +55,19 @@ tl::unexpected<failure> explain(caf::actor_system& system, const caf::error& e,
     return went_away(controller);
   return fail_with(failure::kind::connection,
                    {why.code(), "asking the controller at " + controller + ": " + why.text()});
+}
+
+std::atomic<int> attempts_left_behind = 0;
+
+/// Destroys `what` in a thread of its own: an actor system that is connecting takes until the
+/// attempt gives up.
+template <class T>
+void leave_behind(std::unique_ptr<T> what) {
+  ++attempts_left_behind;
+  std::thread{[abandoned = std::move(what)]() mutable {
+    abandoned.reset();
+    --attempts_left_behind;
+  }}.detach();
 }
 
 /// Lives for one request.
@@ -153,8 +167,10 @@ answer<std::unique_ptr<client>> client::connect(const transport::endpoint& where
   auto controller = coming->take();
   if (!controller) {
     auto problem = controller.error();
-    if (problem.what != failure::kind::connection)
+    if (problem.what != failure::kind::connection) {
+      leave_behind(std::move(made));
       return tl::unexpected<failure>(std::move(problem));
+    }
     return fail_with(failure::kind::connection,
                      {problem.why.code(),
                       "no controller at " + to_string(where) + " over " + network.device_name() +
@@ -199,6 +215,10 @@ template pending<cluster_info> client::start(info_request, patience);
 template pending<std::string> client::start(command_request, patience);
 template pending<std::vector<std::string>> client::start(list_actors_request, patience);
 template pending<void> client::start(shutdown_request, patience);
+
+bool client::left_behind() {
+  return attempts_left_behind.load() > 0;
+}
 
 bool client::lost() const {
   return parts_->lost->load();

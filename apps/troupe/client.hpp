@@ -69,6 +69,10 @@ public:
     return coming.get();
   }
 
+  /// Whether an attempt to connect that was interrupted is still giving up, in a thread of its own.
+  /// It ends by itself; a process that does not want to wait must end without destroying statics.
+  static bool left_behind();
+
   /// Whether the controller went away.
   bool lost() const;
 

@@ -2,6 +2,7 @@
 
 #include "session.hpp"
 #include "troupe/framework/suggest.hpp"
+#include "troupe/version.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -29,7 +30,7 @@ void add_connection_options(CLI::App& app, connection_options& options) {
   app.add_option("--device", options.device,
                  "auto, verbs, verbs:NAME, soft or soft:tcp; TROUPE_DEVICE likewise")
       ->type_name("DEVICE");
-  app.set_version_flag("--version", TROUPE_VERSION, "Print the version of this program");
+  app.set_version_flag("--version", std::string{version()}, "Print the version of this program");
 }
 
 bool is_option(const std::string& word) {
@@ -185,7 +186,7 @@ parsed_line parse_words(std::vector<std::string> words, word_source source) {
     else
       line.command = builder.chosen();
   } catch (const CLI::CallForVersion&) {
-    line.answer = "troupe " TROUPE_VERSION "\n";
+    line.answer = "troupe " + std::string{version()} + "\n";
   } catch (const CLI::CallForHelp&) {
     line.answer = help_of(app, innermost(app));
   } catch (const CLI::Error& problem) {

@@ -125,6 +125,14 @@ std::string outcome_line(const job_summary& job) {
          " had succeeded";
 }
 
+std::string cancel_line(const job_summary& job) {
+  auto text = "job " + std::to_string(job.id) + " is ";
+  if (job.running == 0)
+    return text + printable(job.state);
+  return text + "being cancelled: " + format_count(job.running, "task") +
+         (job.running == 1 ? " still runs" : " still run");
+}
+
 std::string progress_line(const job_summary& job) {
   auto text = "job " + std::to_string(job.id) + ": " + std::to_string(done_tasks(job)) + " of " +
               format_count(job.tasks, "task") + " done";

@@ -18,6 +18,10 @@ std::string job_page(const job_details& job, bool colours);
 /// failed, exit status 3". Without a line end.
 std::string outcome_line(const job_summary& job);
 
+/// What cancelling did: "job 12 is cancelled", "job 12 is being cancelled: 3 tasks still run".
+/// Without a line end.
+std::string cancel_line(const job_summary& job);
+
 /// How far it is: "job 12: 34 of 60 tasks done, 6 running, 1 restarted". Without a line end.
 std::string progress_line(const job_summary& job);
 

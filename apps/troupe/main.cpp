@@ -1,4 +1,5 @@
 // troupe: the command line and the shell.
+#include "client.hpp"
 #include "command_line.hpp"
 #include "console.hpp"
 #include "interrupts.hpp"
@@ -49,5 +50,8 @@ int run(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
-  return run(argc, argv);
+  auto code = run(argc, argv);
+  if (client::left_behind())
+    std::_Exit(code); // everything is written; only a connection that nobody wants is not done
+  return code;
 }

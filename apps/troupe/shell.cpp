@@ -6,6 +6,7 @@
 #include "line_reader.hpp"
 #include "runner.hpp"
 #include "session.hpp"
+#include "troupe/version.hpp"
 #include "words.hpp"
 
 #include <array>
@@ -79,7 +80,8 @@ private:
 };
 
 void greet(session& s) {
-  s.out().print("Troupe " TROUPE_VERSION ". `help` lists the commands, `exit` or Ctrl-D leaves.\n");
+  s.out().print("Troupe " + std::string{version()} +
+                ". `help` lists the commands, `exit` or Ctrl-D leaves.\n");
   auto info = s.ask(info_request{});
   if (!info) {
     s.report(info.error());

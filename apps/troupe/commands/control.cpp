@@ -3,6 +3,7 @@
 #include "format.hpp"
 #include "json.hpp"
 #include "session.hpp"
+#include "troupe/version.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -32,7 +33,8 @@ int shut_down(session& s) {
 }
 
 int show_version(session& s, bool as_json) {
-  s.out().print(as_json ? to_text({{"version", TROUPE_VERSION}}) : "troupe " TROUPE_VERSION "\n");
+  s.out().print(as_json ? to_text({{"version", std::string{version()}}})
+                        : "troupe " + std::string{version()} + "\n");
   return exit_code::ok;
 }
 

@@ -32,7 +32,7 @@ int cancel_job(session& s, uint64_t id, bool as_json) {
   auto job = s.ask(cancel_request{id});
   if (!job)
     return s.report(job.error());
-  s.out().print(as_json ? to_text(json_of(*job)) : outcome_line(*job) + "\n");
+  s.out().print(as_json ? to_text(json_of(*job)) : cancel_line(*job) + "\n");
   return exit_code::ok;
 }
 

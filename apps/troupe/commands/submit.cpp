@@ -127,7 +127,7 @@ void add_submit_command(command_builder& builder) {
       ->type_name("SIZE");
   command
       .add_option("--array", given->array,
-                  "One task for each index; its TROUPE_TASK tells a task which it is")
+                  "One task for each index; TROUPE_TASK_INDEX tells a task its own")
       ->type_name("FIRST-LAST");
   command
       .add_option("--env", given->env,

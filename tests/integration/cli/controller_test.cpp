@@ -49,7 +49,7 @@ TEST_CASE("what the controller answers is printed as a table or as JSON") {
   CHECK(has(c.run({"info"}).out, "head"));
   CHECK(c.run({"actors"}).out == "scheduler\nstorage\n");
   CHECK(json::parse(c.run({"job", "15", "--json"}).out)["request"]["last"] == 3);
-  CHECK(has(c.run({"cancel", "14"}).out, "job 14 cancelled"));
+  CHECK(has(c.run({"cancel", "14"}).out, "job 14 is being cancelled: 1 task still runs"));
 }
 
 TEST_CASE("an error of the controller ends with 1 and its text") {

@@ -84,6 +84,17 @@ TEST_CASE("a job's outcome in one line") {
         "job 12 cancelled: 34 of 60 tasks had succeeded");
 }
 
+TEST_CASE("cancelling takes until the last task is dead") {
+  auto job = some_job("running", 0);
+  job.running = 1;
+  CHECK(cancel_line(job) == "job 12 is being cancelled: 1 task still runs");
+  job.running = 3;
+  CHECK(cancel_line(job) == "job 12 is being cancelled: 3 tasks still run");
+  job.running = 0;
+  job.state = "cancelled";
+  CHECK(cancel_line(job) == "job 12 is cancelled");
+}
+
 TEST_CASE("a job's progress in one line") {
   auto job = some_job("running", 0);
   job.running = 6;
