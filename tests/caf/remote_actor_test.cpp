@@ -210,8 +210,10 @@ TEST_CASE("a port that nobody listens on is an error that says so") {
   auto refused = system.middleman().remote_actor(under_test().address, *port);
   REQUIRE_FALSE(refused);
   CHECK(refused.error() == caf::sec::cannot_connect_to_node);
-  CAPTURE(system.render(refused.error()));
-  CHECK(system.render(refused.error()).find("refused") != std::string::npos);
+  auto text = system.render(refused.error());
+  auto says_so = text.find("refused") != std::string::npos ||
+                 text.find("nobody listens") != std::string::npos; // what soft-RoCE can tell
+  CHECK_MESSAGE(says_so, text);
 }
 
 TEST_CASE("a port in use is an error that says so") {

@@ -50,6 +50,7 @@ result<std::unique_ptr<channel>> channel::connect(engine& loop, const endpoint& 
   if (!pair)
     return fail(pair.error());
   made->pair_ = std::move(*pair);
+  made->connects_ = made->may_speak_ = true;
   for (uint32_t slab = 0; slab < options.slabs; ++slab)
     if (auto posted = made->post_slab(slab); !posted)
       return fail(posted.error());
@@ -124,6 +125,8 @@ void channel::on_established(byte_view private_data) {
   }
   if (state_ == state::connecting)
     state_ = state::open;
+  if (connects_ && !post_frame(frame::credit, 0)) // the first word, see `may_speak_`
+    return;
   tell_ready({});
   for (auto [slab, length] : std::exchange(early_, {}))
     if (state_ != state::ended)
@@ -136,7 +139,8 @@ void channel::on_established(byte_view private_data) {
 
 void channel::on_closed(const error& reason, byte_view private_data) {
   if (state_ == state::connecting && !private_data.empty())
-    if (auto theirs = decode_hello(private_data); !theirs)
+    if (auto theirs = decode_hello(private_data);
+        !theirs && theirs.error().code() == errc::version_mismatch)
       return end_with(theirs.error()); // says more than "refused" does
   end_with(reason);
 }
@@ -239,7 +243,8 @@ bool channel::post_frame(frame kind, size_t body_bytes) {
 }
 
 void channel::pump() {
-  while ((state_ == state::open || state_ == state::draining) && !free_send_slabs_.empty()) {
+  while (may_speak_ && (state_ == state::open || state_ == state::draining) &&
+         !free_send_slabs_.empty()) {
     // The last credit is spent only on a frame that gives one back; see the top of the header.
     if (credits_ == 0 || (credits_ == 1 && owed_ == 0))
       break;
@@ -382,6 +387,7 @@ void channel::on_frame(uint32_t slab, size_t length) {
   if (credits > peer_slabs_ - credits_)
     return violation("more credits than it has receive buffers");
   credits_ += credits;
+  may_speak_ = true;
   auto body = bytes.subspan(header_bytes);
   arrival got;
   got.slab = slab;

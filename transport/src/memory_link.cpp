@@ -10,6 +10,10 @@ namespace {
 
 constexpr uint64_t notice_id = 0; // of every posted receive; operations count from 1
 
+// The connecting side's first word. On iWARP the accepting side must not send before it has heard
+// (RFC 5044, 7.1), so there the link is open only then.
+constexpr uint32_t greeting = UINT32_MAX;
+
 } // namespace
 
 memory_link::memory_link(engine& loop, const memory_link_options& options, events handlers)
@@ -30,6 +34,7 @@ result<std::unique_ptr<memory_link>> memory_link::connect(engine& loop, const en
     return fail(queues.error());
   std::unique_ptr<memory_link> made{new memory_link{loop, options, std::move(handlers)}};
   made->queues_ = *queues;
+  made->connects_ = true;
   auto ours = encode(hello{connection_kind::memory, 0, 0, token});
   auto pair = loop.connect(remote, *queues, ours, timeout, *made);
   if (!pair)
@@ -149,6 +154,8 @@ void memory_link::on_completion(const completion& done) {
       return; // flushed: `on_closed` says why
     if (auto posted = pair_->post_receive(notice_id, {}); !posted)
       return end_with(posted.error());
+    if (!connects_ && !open_)
+      return open_up(); // whatever the first word is, it only greets
     if (done.has_immediate && handlers_.notice)
       handlers_.notice(done.immediate);
     return;
@@ -170,6 +177,19 @@ void memory_link::on_completion(const completion& done) {
 }
 
 void memory_link::on_established(byte_view) {
+  if (!connects_)
+    return;
+  work_request word;
+  word.op = opcode::write_notify;
+  word.id = ++last_id_;
+  word.immediate = greeting;
+  if (auto posted = pair_->post(word); !posted)
+    return end_with(posted.error());
+  in_flight_.emplace(word.id, nullptr);
+  open_up();
+}
+
+void memory_link::open_up() {
   open_ = true;
   if (handlers_.opened)
     handlers_.opened();
@@ -178,7 +198,8 @@ void memory_link::on_established(byte_view) {
 
 void memory_link::on_closed(const error& reason, byte_view private_data) {
   if (!private_data.empty())
-    if (auto theirs = decode_hello(private_data); !theirs)
+    if (auto theirs = decode_hello(private_data);
+        !theirs && theirs.error().code() == errc::version_mismatch)
       return end_with(theirs.error()); // says more than "refused" does
   end_with(reason);
 }

@@ -10,6 +10,7 @@
 //               reads the rest by RDMA Read and answers with `done`
 //   done        id u32: the sender of the segment may free it
 //   credit      nothing: only gives credits back
+// The connecting side speaks first, with an empty credit frame; the accepting side waits for it.
 // The last credit is spent only on a frame that gives at least one credit back. So the two sides
 // can never both be out of credits, and a stream that is full in both directions still drains.
 #pragma once
@@ -196,6 +197,9 @@ private:
   uint32_t peer_slabs_ = 0; // how many that can be at most
   size_t frame_bytes_ = 0;  // longest frame that both sides can hold
   uint32_t sends_in_flight_ = 0;
+  bool connects_ = false; // this is the connecting side
+  bool may_speak_ =
+      false; // on iWARP the accepting side must not send before it has heard (RFC 5044, 7.1)
 
   // receiving
   std::vector<std::pair<uint32_t, size_t>>

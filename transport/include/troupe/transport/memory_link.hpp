@@ -82,6 +82,7 @@ private:
 
   status post_notice_receives();
   void submit(const work_request& work, answer done);
+  void open_up();
   void pump();
   void end_with(const error& reason);
 
@@ -93,6 +94,7 @@ private:
   std::deque<operation> waiting_;
   std::unordered_map<uint64_t, answer> in_flight_; // by work id
   uint64_t last_id_ = 0;
+  bool connects_ = false;
   bool open_ = false;
   bool ended_ = false;
 };
