@@ -79,6 +79,7 @@ result<std::unique_ptr<controller>> controller::start(node& host) {
     return fail(listening.error());
   }
   made->listening_ = *listening;
+  caf::anon_send(front, listening_at{*listening});
   return made;
 }
 

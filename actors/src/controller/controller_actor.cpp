@@ -50,7 +50,8 @@ controller_front::controller_front(caf::event_based_actor* self, node& host, caf
       monitor_(monitor), services_{{"scheduler", scheduler},
                                    {"monitor", monitor},
                                    {"resources", std::move(resources)}},
-      members_({host.config().membership.suspect_after, host.config().membership.dead_after}) {}
+      members_({host.config().membership.suspect_after, host.config().membership.dead_after}),
+      listening_(host.config().node.listen) {}
 
 caf::behavior controller_front::make_behavior() {
   for (auto& [name, service] : services_)
@@ -84,6 +85,7 @@ caf::behavior controller_front::make_behavior() {
       [this](const port_closed& what) { lose(what.node, what.reason.text()); },
       [this](const state_seen& what) { on_state(what); },
       [this](membership_tick) { tick(); },
+      [this](listening_at& what) { listening_ = std::move(what.where); },
       [this](end_now) { end(); },
   };
 }
@@ -233,7 +235,7 @@ std::vector<node_summary> controller_front::summaries(const books& granted) cons
     own.id = host_.config().node.id;
     own.roles = {"controller"};
     own.state = "alive";
-    own.address = to_string(host_.config().node.listen);
+    own.address = to_string(listening_);
     out.push_back(std::move(own));
   }
   for (auto& who : members_.members()) {

@@ -29,6 +29,10 @@ struct port_closed {
 struct membership_tick {};
 /// Time to end, when the workers have had theirs.
 struct end_now {};
+/// Where this actor was published.
+struct listening_at {
+  transport::endpoint where;
+};
 
 class controller_front {
 public:
@@ -76,6 +80,7 @@ private:
   membership members_;
   std::map<incarnation_id, worker> workers_;
   std::map<caf::actor_addr, incarnation_id> handles_;
+  transport::endpoint listening_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   bool ending_ = false;
 };
@@ -86,3 +91,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::port_opened)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::port_closed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::membership_tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::end_now)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::listening_at)

@@ -150,8 +150,9 @@ void worker_role::join(const caf::actor& controller, const transport::endpoint& 
   request.id = config.node.id;
   request.incarnation = node;
   request.roles = role_names(config.node.roles);
-  if (config.node.roles.controller)
-    request.address = to_string(config.node.listen);
+  if (config.node.roles
+          .controller) // then it is this node's, and `where_` has the port that was chosen
+    request.address = to_string(transport::endpoint{config.node.listen.host, where_.port});
   request.cpus = config.worker.cpus;
   request.memory = config.worker.memory;
   request.slots = config.worker.slots;
