@@ -63,11 +63,11 @@ caf::behavior worker_role::make_behavior() {
       [this](const task_happened& what) { on_task_event(what); },
       // -- from the controller
       [this](const kill_tasks& order) {
-        if (session_ && self_->current_sender() == controller_)
+        if (session_ && from_controller())
           session_->kill(order.tasks);
       },
       [this](const output_taken& what) {
-        if (session_)
+        if (session_ && from_controller())
           session_->forget_output(what.what);
       },
       [this](const leave_now& order) {
@@ -186,6 +186,12 @@ void worker_role::lost(const std::string& why) {
   controller_ = nullptr;
   searching_since_ = clock::now();
   self_->delayed_send(self_, retry_pause, try_to_connect{});
+}
+
+/// Whether an actor of the controller's process, its scheduler say, has sent the present message.
+bool worker_role::from_controller() const {
+  auto& sender = self_->current_sender();
+  return sender && controller_ && sender->node() == controller_.node();
 }
 
 void worker_role::give_up(const error& why) {

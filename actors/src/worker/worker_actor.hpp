@@ -62,6 +62,7 @@ private:
   void leave(caf::error reason);
   void sample();
   caf::result<std::string> command(const std::vector<std::string>& words);
+  bool from_controller() const;
   bool current(incarnation_id node) const noexcept { return session_ && node == incarnation_; }
 
   caf::event_based_actor* self_;
