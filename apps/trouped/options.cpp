@@ -1,7 +1,7 @@
 #include "options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <cstdio>
 #include <map>
 #include <string>
 #include <troupe/version.hpp>
@@ -26,8 +26,13 @@ std::optional<options> parse(int argc, char** argv, int& exit_status) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    auto ended_well = e.get_exit_code() == 0; // --help and --version
-    exit_status = app.exit(e) == 0 || ended_well ? 0 : 2;
+    exit_status = 0;
+    if (e.get_exit_code() == 0) { // --help and --version
+      app.exit(e);
+    } else {
+      std::fprintf(stderr, "trouped: %s; see `trouped --help`\n", e.what());
+      exit_status = 2;
+    }
     return std::nullopt;
   }
   if (!file.empty())
