@@ -25,18 +25,23 @@ fail() { echo "demo: $*" >&2; tail -n 5 "$work"/*.log >&2 2>/dev/null || true; e
 troupe() { "$bin/troupe" --controller "$address" "$@"; }
 field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^,\"}]*\).*/\1/p" | head -n 1; }
 
+# Whether all nodes have ended.
+gone() {
+  local pid
+  for pid in "${pids[@]}"; do ! kill -0 "$pid" 2>/dev/null || return 1; done
+}
+
 # Ends everything that this script started; also when it is interrupted.
 finish() {
   local status=$?
   trap - EXIT
+  trap '' INT TERM HUP # once is enough
   if ((status != 0)) || ! $keep; then
     ((${#pids[@]} == 0)) || kill "${pids[@]}" 2>/dev/null || true
-    local until=$((SECONDS + 10)) pid
-    for pid in "${pids[@]}"; do
-      while kill -0 "$pid" 2>/dev/null && ((SECONDS < until)); do sleep 0.05; done
-      kill -9 "$pid" 2>/dev/null || true
-    done
-    wait 2>/dev/null || true
+    local until=$((SECONDS + 10))
+    until gone || ((SECONDS >= until)); do sleep 0.05; done
+    gone || kill -9 "${pids[@]}" 2>/dev/null || true
+    until gone; do sleep 0.05; done
     rm -rf "$work"
   fi
   exit "$status"
@@ -44,13 +49,16 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+trap 'exit 129' HUP
 
 # start NAME FLAG...: a node in the background; its log is NAME.log.
 start() {
   local name=$1
   shift
-  "$bin/trouped" --node-id "$name" "$@" >"$work/$name.log" 2>&1 </dev/null &
+  : >"$work/$name.log" # it is read before the node has opened it
+  "$bin/trouped" --node-id "$name" "$@" >>"$work/$name.log" 2>&1 </dev/null &
   pids+=($!)
+  disown # no message of bash when it is killed
 }
 
 # await WHAT COMMAND...: repeats the command until it succeeds.
@@ -104,9 +112,11 @@ quarter_done() { progress; ((done_tasks >= tasks / 4)); }
 await "a quarter of the tasks is done" quarter_done
 busy() { troupe send "worker.worker$victim" tasks 2>/dev/null | grep -q "job $job "; }
 await "worker$victim runs tasks" busy
-kill -9 "${pids[victim]}"
+victim_pid=${pids[victim]}
+kill -9 "$victim_pid"
+unset "pids[victim]"
 printf '\n'
-say "Killed worker$victim (process ${pids[victim]}) with SIGKILL while it ran tasks"
+say "Killed worker$victim (process $victim_pid) with SIGKILL while it ran tasks"
 all_done() { progress; ((done_tasks == tasks)); }
 await "all tasks are done" all_done
 printf '\n'
