@@ -42,8 +42,13 @@ context::context(std::shared_ptr<region_table> regions, descriptor epoll, descri
       signal_(std::move(signal)) {}
 
 context::~context() {
-  // Requests in events and set-ups refer back to this object while they go.
-  events_.clear();
+  close();
+}
+
+void context::close() {
+  // What goes may refer back to this object.
+  while (!events_.empty())
+    events_.pop_front();
   while (!kept_.empty())
     kept_.extract(kept_.begin());
 }

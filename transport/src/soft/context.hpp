@@ -53,6 +53,10 @@ public:
 
   std::optional<connection_event> next_event();
 
+  /// Ends everything that is under way: called when the device goes, since set-ups and requests
+  /// that nobody took keep this object alive.
+  void close();
+
 private:
   // Hands what epoll and the timer report to the watchers.
   void dispatch();

@@ -76,19 +76,18 @@ result<std::shared_ptr<door>> door::open(std::shared_ptr<context> device) {
 }
 
 door::door(context& device, descriptor socket, std::array<char, 32> name)
-    : device_(device), socket_(std::move(socket)), name_(name) {}
+    : device_(device), socket_(device, std::move(socket)), name_(name) {}
 
 door::~door() {
   claimants_.clear();
-  device_.forget(socket_.get());
+  device_.forget(socket_.fd());
+  device_.forget_deadline(*this);
 }
 
 void door::on_ready(int, uint32_t) {
-  descriptor accepted{accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
-  if (!accepted) {
-    // Out of descriptors: the listeners pause for the same reason, and clients fall back to TCP.
+  auto accepted = socket_.take(*this);
+  if (!accepted)
     return;
-  }
   auto peer = identity_of_peer(accepted.get());
   if (!peer || peer->user != here().user) {
     log_for("soft")->warn("refused shared memory with a process of another user");

@@ -17,6 +17,23 @@ constexpr std::chrono::milliseconds pause_time{100};
 
 } // namespace
 
+descriptor accepting::take(watcher& who) {
+  descriptor taken{accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+  if (taken || (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM))
+    return taken;
+  log_for("soft")->warn("{}; trying again shortly (raise the limit of open files if this goes on)",
+                        system_error("accepting a connection", errno).text());
+  device_.change(socket_.get(), 0, who);
+  resume_at_ = steady_clock::now() + pause_time;
+  device_.await_deadline(who);
+  return taken;
+}
+
+void accepting::resume(watcher& who) {
+  resume_at_.reset();
+  device_.change(socket_.get(), EPOLLIN, who);
+}
+
 // -- listener -------------------------------------------------------------------------------------
 
 result<std::unique_ptr<listener>> soft_listener::open(std::shared_ptr<context> device,
@@ -34,44 +51,27 @@ result<std::unique_ptr<listener>> soft_listener::open(std::shared_ptr<context> d
 
 soft_listener::soft_listener(std::shared_ptr<context> device, std::shared_ptr<door> local,
                              descriptor socket)
-    : device_(std::move(device)), local_(std::move(local)), socket_(std::move(socket)) {}
+    : device_(std::move(device)), local_(std::move(local)), socket_(*device_, std::move(socket)) {}
 
 soft_listener::~soft_listener() {
   visitors_.clear();
-  device_->forget(socket_.get());
+  device_->forget(socket_.fd());
   device_->forget_deadline(*this);
   device_->drop_events_of(this);
 }
 
 endpoint soft_listener::local_end() const {
-  return soft::local_end(socket_.get());
+  return soft::local_end(socket_.fd());
 }
 
 void soft_listener::on_ready(int, uint32_t) {
-  descriptor accepted{accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
-  if (!accepted) {
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-      pause(errno);
+  auto accepted = socket_.take(*this);
+  if (!accepted)
     return;
-  }
   auto made = std::make_unique<visitor>(device_, *this, local_, std::move(accepted));
   auto who = made.get();
   if (who->greet())
     visitors_[who] = std::move(made);
-}
-
-void soft_listener::pause(int reason) {
-  log_for("soft")->warn(system_error("accepting on " + to_string(local_end()), reason).text() +
-                        "; trying again shortly (raise the limit of open files if this goes on)");
-  // The connection stays in the system's queue, which would report it again and again.
-  device_->change(socket_.get(), 0, *this);
-  resume_at_ = steady_clock::now() + pause_time;
-  device_->await_deadline(*this);
-}
-
-void soft_listener::on_deadline() {
-  resume_at_.reset();
-  device_->change(socket_.get(), EPOLLIN, *this);
 }
 
 void soft_listener::announce(std::unique_ptr<connection_request> request) {

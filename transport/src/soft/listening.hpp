@@ -12,6 +12,25 @@ namespace troupe::transport::soft {
 class door;
 class visitor;
 
+/// A listening socket that rests for a moment when the process has run out of descriptors: the
+/// connection that cannot be taken would otherwise be reported over and over.
+class accepting {
+public:
+  accepting(context& device, descriptor socket) : device_(device), socket_(std::move(socket)) {}
+
+  int fd() const noexcept { return socket_.get(); }
+
+  /// Takes the next connection, if there is one. `who` watches the socket.
+  descriptor take(watcher& who);
+  void resume(watcher& who);
+  std::optional<steady_clock::time_point> resume_at() const noexcept { return resume_at_; }
+
+private:
+  context& device_;
+  descriptor socket_;
+  std::optional<steady_clock::time_point> resume_at_;
+};
+
 /// Listens on a TCP port. Peers on this host are offered `local` too, unless it is null.
 class soft_listener final : public listener, public watcher {
 public:
@@ -24,8 +43,8 @@ public:
   endpoint local() const override { return local_end(); }
 
   void on_ready(int descriptor, uint32_t events) override;
-  std::optional<steady_clock::time_point> deadline() const override { return resume_at_; }
-  void on_deadline() override;
+  std::optional<steady_clock::time_point> deadline() const override { return socket_.resume_at(); }
+  void on_deadline() override { socket_.resume(*this); }
 
   /// A peer has asked for a connection.
   void announce(std::unique_ptr<connection_request> request);
@@ -33,12 +52,10 @@ public:
 
 private:
   endpoint local_end() const;
-  void pause(int reason);
 
   std::shared_ptr<context> device_;
   std::shared_ptr<door> local_;
-  descriptor socket_;
-  std::optional<steady_clock::time_point> resume_at_; // no descriptors are left until then
+  accepting socket_;
   std::map<visitor*, std::unique_ptr<visitor>> visitors_;
 };
 
@@ -57,6 +74,8 @@ public:
   void forget(const token& ticket) { expected_.erase(ticket); }
 
   void on_ready(int descriptor, uint32_t events) override;
+  std::optional<steady_clock::time_point> deadline() const override { return socket_.resume_at(); }
+  void on_deadline() override { socket_.resume(*this); }
 
 private:
   class claimant;
@@ -64,7 +83,7 @@ private:
   void claimed(claimant& by);
 
   context& device_;
-  descriptor socket_;
+  accepting socket_;
   std::array<char, 32> name_;
   std::map<token, visitor*> expected_;
   std::map<claimant*, std::unique_ptr<claimant>> claimants_;

@@ -19,6 +19,8 @@ public:
       : mode_(mode), name_(mode == soft_mode::automatic ? "soft" : "soft:tcp"),
         context_(std::move(shared)) {}
 
+  ~soft_device() override { context_->close(); }
+
   const std::string& name() const noexcept override { return name_; }
   const device_limits& limits() const noexcept override { return limits_of_soft; }
 
