@@ -55,7 +55,8 @@ result<mapped_output> captured_output::map() const {
   if (size_ == 0)
     return mapped_output{};
   auto length = static_cast<size_t>(size_);
-  auto address = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, file_.get(), 0);
+  // Private and writable, though nobody writes: an adapter takes no other memory of a file.
+  auto address = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE, file_.get(), 0);
   if (address == MAP_FAILED)
     return fail(
         system_error("mapping " + std::to_string(size_) + " bytes of captured output", errno));

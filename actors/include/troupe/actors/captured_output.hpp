@@ -10,8 +10,8 @@
 
 namespace troupe::cluster {
 
-/// A read-only mapping of a captured output; unmapped when destroyed. May outlive the
-/// `captured_output` it came from. Any thread.
+/// A mapping of a captured output, fit to be registered for remote reading; unmapped when
+/// destroyed. May outlive the `captured_output` it came from. Any thread.
 class mapped_output {
 public:
   mapped_output() = default;
