@@ -4,6 +4,7 @@
 #include <csignal>
 #include <doctest/doctest.h>
 #include <string>
+#include <thread>
 
 using namespace cluster_test;
 
@@ -162,6 +163,57 @@ TEST_CASE("a worker that sleeps shortly loses nothing") {
   CHECK(check_all_right(c, job, 4) == 0);
   CHECK(incarnation_of(c, "w1") == before);
   await("it is trusted again", [&] { return c.live_node("w1")["state"] == "alive"; });
+}
+
+TEST_CASE("a controller that sleeps loses no worker") {
+  cluster c;
+  auto& head =
+      c.start_controller({"--membership-heartbeat", "100ms", "--monitor-interval", "100ms",
+                          "--membership-suspect-after", "1s", "--membership-dead-after", "2s"});
+  c.join_worker("w1");
+  c.join_worker("w2");
+  auto job = submit_waiting(c, 8);
+  c.await_running(job, 4);
+  auto before = incarnation_of(c, "w1");
+  head.signal(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds{3}); // longer than what makes a worker dead
+  let_go(c);
+  c.await_no_tasks(); // they end meanwhile
+  head.signal(SIGCONT);
+  CHECK(c.wait(job) == 0);
+  CHECK(check_all_right(c, job, 8) == 0);
+  CHECK(incarnation_of(c, "w1") == before);
+}
+
+TEST_CASE("a worker that sleeps does not keep the cluster from ending") {
+  cluster c;
+  auto& head = c.start_controller();
+  auto& sleeper = c.join_worker("w1", {"--membership-rejoin-for", "1s"});
+  auto& worker = c.join_worker("w2");
+  auto job = submit_waiting(c, 4);
+  c.await_running(job, 4);
+  sleeper.signal(SIGSTOP);
+  c.ask({"shutdown"});
+  CHECK(worker.wait().code == 0);
+  CHECK(head.wait().code == 0);
+  sleeper.signal(SIGCONT);
+  sleeper.wait(); // well if the farewell has reached it, else without a controller
+  c.await_no_tasks();
+}
+
+TEST_CASE("kill -9 of a worker while its long outputs are read") {
+  cluster c;
+  c.start_controller();
+  auto& victim = c.join_worker("w1", {"--worker-cpus", "4"});
+  write_file(c.scratch() / "long", std::string(16 << 20, 'x') + "end");
+  auto job = c.submit({"--array", "0-11"}, {"cat", "long"});
+  await("some have ended", [&] { return c.summary(job)["succeeded"] > 1; });
+  victim.kill();
+  c.join_worker("w2", {"--worker-cpus", "4"});
+  CHECK(c.wait(job) == 0);
+  auto expected = read_file(c.scratch() / "long");
+  for (int i = 0; i < 12; ++i)
+    CHECK((c.output(job, i) == expected));
 }
 
 TEST_CASE("workers come back to a controller that was started again") {

@@ -52,6 +52,10 @@ TEST_CASE("one node in both roles is a cluster" * doctest::test_suite("essential
   CHECK(nodes[0]["address"] == c.address());
   job = c.submit({}, {"sleep", "1000"});
   c.await_running(job, 1);
+  c.ask({"cancel", job});
+  CHECK(c.wait(job) == 130);
+  job = c.submit({}, {"sleep", "1000"});
+  c.await_running(job, 1);
   node.signal(SIGTERM);
   auto how = node.wait();
   CHECK(how.code == 0);
