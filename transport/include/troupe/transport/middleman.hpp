@@ -8,7 +8,8 @@
 // on speaking plain TCP, on the same loop thread. So do the direct connections of
 // `middleman.enable-automatic-connections`.
 //
-// Options of the CAF configuration:
+// Options of the CAF configuration (in code: `caf::put(cfg.content, "troupe.device", "soft")`, as
+// CAF's `set` refuses names that it does not know):
 //   troupe.device             see `open_device`; default "auto"
 //   troupe.eager-threshold    messages from this many bytes on go by RDMA Read; default 32768
 //   troupe.connect-timeout    how long `remote_actor` waits for a connection; default 10s
