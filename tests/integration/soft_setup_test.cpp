@@ -1,14 +1,20 @@
 // How the soft device treats whoever connects to it, and a process that runs out of descriptors.
+#include "soft/handshake.hpp"
+#include "soft/local_socket.hpp"
+
 #include <arpa/inet.h>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <random>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <thread>
 #include <troupe/transport/device.hpp>
 #include <troupe/transport/log.hpp>
@@ -175,6 +181,42 @@ TEST_CASE("peers that leave at once or say nothing do no harm") {
   // Its time runs out.
   CHECK(turn_until({&server}, [&] { return closed(silent); }));
   CHECK(server.events.empty());
+}
+
+TEST_CASE("memory that could shrink is not mapped, and its owner may go on over TCP") {
+  set_log_level(spdlog::level::off);
+  node server;
+  auto at = server.opened->listen({"127.0.0.1", 0});
+  REQUIRE(at);
+  auto visitor = plain_socket();
+  connect_to(visitor, (*at)->local().port);
+  soft::greeting hello;
+  REQUIRE(turn_until({&server}, [&] {
+    return recv(visitor.fd, &hello, sizeof hello, MSG_DONTWAIT) == sizeof hello;
+  }));
+  owned_fd door{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, hello.socket.data(), hello.socket.size());
+  REQUIRE(::connect(door.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  owned_fd memory{memfd_create("not sealed", MFD_CLOEXEC)};
+  REQUIRE(ftruncate(memory.fd, 64 << 20) == 0);
+  soft::claim question;
+  question.ticket = hello.ticket;
+  int files[] = {memory.fd, memory.fd, memory.fd, memory.fd};
+  REQUIRE(soft::send_message(door.fd, soft::message_bytes(question), files));
+  soft::answer_message answer;
+  REQUIRE(turn_until({&server}, [&] {
+    soft::local_message message;
+    auto into = std::as_writable_bytes(std::span{&answer, 1});
+    return soft::receive_message(door.fd, into, message) == soft::local_outcome::message;
+  }));
+  CHECK(answer.outcome == soft::verdict::use_tcp);
+  CHECK(server.events.empty());
+  soft::request_message request;
+  REQUIRE(send(visitor.fd, &request, sizeof request, MSG_NOSIGNAL) == sizeof request);
+  REQUIRE(turn_until({&server}, [&] { return !server.events.empty(); }));
+  CHECK(server.events.front().what == kind::requested);
 }
 
 TEST_CASE("a device that speaks only TCP and one that can share memory understand each other") {

@@ -154,8 +154,9 @@ private:
   remote_doorbell bell_;
 };
 
+// Everything but the life line, over which the peer must hear how this ended.
 result<std::pair<shared_link::parts, remote_doorbell>>
-open_parts(const claim& question, descriptor life_line, pid_t process, local_message message) {
+open_parts(const claim& question, pid_t process, local_message message) {
   auto& [memory_file, bell_file, bell_event, keys_file] = message.descriptors;
   if (auto checked = check_shared_file(memory_file.get(), link_memory_size); !checked)
     return fail(checked.error());
@@ -169,7 +170,7 @@ open_parts(const claim& question, descriptor life_line, pid_t process, local_mes
   if (!keys)
     return fail(keys.error());
   shared_link::parts parts{std::make_shared<link_memory>(std::move(*memory), 1), std::move(*keys),
-                           std::move(life_line), process};
+                           descriptor{}, process};
   return std::pair{std::move(parts), std::move(*bell)};
 }
 
@@ -185,16 +186,16 @@ std::unique_ptr<connection_request> make_shared_request(std::shared_ptr<context>
                                                         const endpoint& peer, const claim& question,
                                                         descriptor life_line, pid_t process,
                                                         local_message message) {
-  int fd = life_line.get();
-  auto opened = open_parts(question, std::move(life_line), process, std::move(message));
+  auto opened = open_parts(question, process, std::move(message));
   if (!opened) {
     log_for("soft")->warn("no shared memory with {}, which will use TCP: {}", to_string(peer),
                           opened.error().text());
     answer_message other;
     other.outcome = verdict::use_tcp;
-    send_message(fd, message_bytes(other), {});
+    send_message(life_line.get(), message_bytes(other), {});
     return nullptr;
   }
+  opened->first.life_line = std::move(life_line);
   return std::make_unique<shared_request>(std::move(device), peer, question.start,
                                           std::move(opened->first), std::move(opened->second));
 }
