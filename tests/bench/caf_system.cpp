@@ -1,0 +1,50 @@
+#include "caf_system.hpp"
+
+#include <caf/event_based_actor.hpp>
+#include <caf/io/middleman.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+#include <cstdio>
+#include <stdexcept>
+#include <troupe/transport/middleman.hpp>
+
+namespace bench {
+
+caf_config::caf_config(const context& c) {
+  if (c.column.starts_with("troupe")) {
+    load<troupe::transport::middleman>();
+    caf::put(content, "troupe.device", c.device);
+    caf::put(content, "troupe.connect-timeout", caf::timespan{std::chrono::seconds{60}});
+  } else {
+    load<caf::io::middleman>();
+  }
+  if (c.column.ends_with("_tuned")) {
+    set("scheduler.policy", caf::atom("sharing"));
+    set("scheduler.max-threads", size_t{1});
+  }
+}
+
+int serve_actor(const context& c, caf::actor_system& system, const caf::actor& whom) {
+  auto port = system.middleman().publish(whom, 0, c.address.c_str());
+  if (!port) {
+    std::fprintf(stderr, "bench: cannot publish at %s: %s\n", c.address.c_str(),
+                 system.render(port.error()).c_str());
+    caf::anon_send_exit(whom, caf::exit_reason::kill);
+    return 1;
+  }
+  std::printf("%d\n", int{*port});
+  std::fflush(stdout);
+  caf::scoped_actor self{system};
+  self->wait_for(whom);
+  return 0;
+}
+
+caf::actor connect_to(const context& c, caf::actor_system& system, child& peer) {
+  auto port = std::stoi(peer.line(std::chrono::seconds{60}));
+  auto found = system.middleman().remote_actor(c.address, static_cast<uint16_t>(port));
+  if (!found)
+    throw std::runtime_error{"cannot connect: " + system.render(found.error())};
+  return *found;
+}
+
+} // namespace bench

@@ -1,0 +1,100 @@
+#include "runner.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace bench {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+std::string to_line(const sample& from) {
+  auto values = json::object();
+  for (auto& [name, value] : from.values)
+    values[name] = value;
+  return json{{"values", values}, {"remark", from.remark}, {"failure", from.failure}}.dump();
+}
+
+sample from_line(const std::string& line) {
+  auto parsed = json::parse(line);
+  sample out;
+  for (auto& [name, value] : parsed.at("values").items())
+    out.set(name, value.get<double>());
+  out.remark = parsed.at("remark").get<std::string>();
+  out.failure = parsed.at("failure").get<std::string>();
+  return out;
+}
+
+const row& row_named(const std::string& name) {
+  auto& all = rows();
+  auto found = std::find_if(all.begin(), all.end(), [&](const row& r) { return r.name == name; });
+  if (found == all.end())
+    throw std::invalid_argument{"there is no row " + name};
+  return *found;
+}
+
+const cell* cell_of(const row& from, const std::string& column) {
+  auto found = std::find_if(from.cells.begin(), from.cells.end(),
+                            [&](const cell& c) { return c.column == column; });
+  return found == from.cells.end() ? nullptr : &*found;
+}
+
+sample measure(const row& what, const cell& which, const context& how) {
+  std::vector<std::string> argv{this_program(), "measure",  "--address", how.address,
+                                "--device",     how.device, what.name,   which.column};
+  if (how.quick)
+    argv.emplace_back("--quick");
+  child process{std::move(argv)};
+  std::string output;
+  auto end = process.finish(what.patience, output);
+  if (end.timed_out)
+    return sample::failed("silent for " + std::to_string(what.patience.count()) + " s");
+  if (end.status != 0)
+    return sample::failed("the measuring process ended: " + end.text());
+  return from_line(output);
+}
+
+} // namespace
+
+std::vector<row_result> run_rows(const options& chosen) {
+  std::vector<row_result> out;
+  for (auto& each : rows())
+    if (matches(each.name, chosen.rows))
+      out.push_back({&each, {}});
+  for (unsigned round = 0; round < chosen.rounds; ++round) {
+    std::fprintf(stderr, "round %u of %u\n", round + 1, chosen.rounds);
+    for (auto& result : out) {
+      auto& cells = result.what->cells;
+      for (size_t i = 0; i < cells.size(); ++i) {
+        auto& which = cells[(i + round) % cells.size()];
+        if (matches(which.column, chosen.columns))
+          result.cells[which.column].push_back(measure(*result.what, which, chosen.how));
+      }
+    }
+  }
+  return out;
+}
+
+int measure_here(const options& chosen) {
+  // Should a measurement need more memory than there is, then it, and nothing else, is to end.
+  std::ofstream{"/proc/self/oom_score_adj"} << "1000";
+  sample out;
+  try {
+    auto which = cell_of(row_named(chosen.row), chosen.how.column);
+    if (!which)
+      throw std::invalid_argument{"row " + chosen.row + " has no column " + chosen.how.column};
+    out = which->measure(chosen.how);
+  } catch (const std::exception& e) {
+    out = sample::failed(e.what());
+  }
+  std::cout << to_line(out) << std::endl;
+  return 0;
+}
+
+} // namespace bench

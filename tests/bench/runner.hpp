@@ -1,0 +1,27 @@
+// Measures cells, interleaved.
+#pragma once
+
+#include "options.hpp"
+#include "row.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+/// The samples of one row by column, one a round.
+struct row_result {
+  const row* what = nullptr;
+  std::map<std::string, std::vector<sample>> cells;
+};
+
+/// Measures the chosen rows and columns `rounds` times. All cells of a row are measured one after
+/// the other, each round beginning with another one, so that what else the machine does meets all
+/// of them. Tells on standard error how far it is.
+std::vector<row_result> run_rows(const options& chosen);
+
+/// Measures one cell in this process and prints the sample for `run_rows`. @returns exit status.
+int measure_here(const options& chosen);
+
+} // namespace bench
