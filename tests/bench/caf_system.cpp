@@ -15,6 +15,8 @@ caf_config::caf_config(const context& c) {
     load<troupe::transport::middleman>();
     caf::put(content, "troupe.device", c.device);
     caf::put(content, "troupe.connect-timeout", caf::timespan{std::chrono::seconds{60}});
+    if (c.spinning)
+      caf::put(content, "troupe.spin-window", caf::timespan{std::chrono::milliseconds{1}});
   } else {
     load<caf::io::middleman>();
   }
@@ -39,12 +41,20 @@ int serve_actor(const context& c, caf::actor_system& system, const caf::actor& w
   return 0;
 }
 
-caf::actor connect_to(const context& c, caf::actor_system& system, child& peer) {
-  auto port = std::stoi(peer.line(std::chrono::seconds{60}));
-  auto found = system.middleman().remote_actor(c.address, static_cast<uint16_t>(port));
+caf::actor connect_to(const context& c, caf::actor_system& system, const std::string& port) {
+  auto found = system.middleman().remote_actor(c.address, static_cast<uint16_t>(std::stoul(port)));
   if (!found)
     throw std::runtime_error{"cannot connect: " + system.render(found.error())};
   return *found;
+}
+
+caf_client::caf_client(const context& c, const std::string& role,
+                       std::vector<std::string> arguments)
+    : peer_(c.start_peer(role, std::move(arguments))), port_(peer_->line(std::chrono::seconds{60})),
+      config_(c), system_(config_), server_(connect_to(c, system_, port_)) {}
+
+caf_client::~caf_client() {
+  caf::anon_send_exit(server_, caf::exit_reason::user_shutdown);
 }
 
 } // namespace bench

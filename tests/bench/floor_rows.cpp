@@ -12,6 +12,10 @@ namespace bench {
 
 namespace {
 
+/// Messages of the one-way row that are shown to the reader together, as many as the actors' row
+/// acknowledges together.
+constexpr uint32_t batch = 250;
+
 struct queues {
   shared_queue there;
   shared_queue back;
@@ -64,28 +68,25 @@ sample floor_round_trip(const context& c, bool spinning) {
   measurement course{c.usual(), peer->id()};
   shared_queue::message message{};
   do {
-    area.ring().there.push(message, spinning);
-    area.ring().back.pop(message, spinning);
+    area.ring().there.push(message, 1, spinning);
+    area.ring().back.pop(message, 1, spinning);
   } while (course.unit_done(1));
   sample out;
-  out.set("median, µs", course.unit_us(0.5));
-  out.set("p99, µs", course.unit_us(0.99));
+  course.add_latency(out);
   course.add_costs(out);
   return out;
 }
 
 sample floor_one_way(const context& c) {
-  constexpr uint64_t unit = 250;
   shared_area area{0};
   auto peer = start(c, "drain", 0, area);
   measurement course{c.usual(), peer->id()};
   shared_queue::message message{};
   do {
-    for (uint64_t i = 0; i < unit; ++i)
-      area.ring().there.push(message, false);
-  } while (course.unit_done(unit));
+    area.ring().there.push(message, batch, false);
+  } while (course.unit_done(batch));
   sample out;
-  out.set("M msg/s", static_cast<double>(course.messages()) / course.seconds() / 1e6);
+  course.add_rate(out);
   course.add_costs(out);
   return out;
 }
@@ -97,11 +98,11 @@ sample floor_payload(const context& c, size_t bytes) {
   measurement course{c.usual(), peer->id()};
   shared_queue::message message{};
   do {
-    area.ring().there.push(message, false);
-    area.ring().back.pop(message, false);
+    area.ring().there.push(message, 1, false);
+    area.ring().back.pop(message, 1, false);
   } while (course.unit_done(1));
   sample out;
-  out.set("GB/s", static_cast<double>(course.messages() * bytes) / course.seconds() / 1e9);
+  course.add_throughput(out, bytes);
   course.add_costs(out);
   return out;
 }
@@ -115,7 +116,7 @@ int floor_serve(const context&, const std::vector<std::string>& arguments) {
   std::fflush(stdout);
   auto spinning = what == "echo-spinning";
   for (shared_queue::message message;;) {
-    area.ring().there.pop(message, spinning);
+    area.ring().there.pop(message, what == "drain" ? batch : 1, spinning);
     if (what == "drain")
       continue;
     if (what == "copy") {
@@ -123,7 +124,7 @@ int floor_serve(const context&, const std::vector<std::string>& arguments) {
       if (warm.back() != 'x')
         return 1;
     }
-    area.ring().back.push(message, spinning);
+    area.ring().back.push(message, 1, spinning);
   }
 }
 

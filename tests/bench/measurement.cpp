@@ -8,22 +8,16 @@ namespace bench {
 
 namespace {
 
-constexpr double mebibyte = 1 << 20;
-
-double grown(uint64_t idle, uint64_t peak) {
-  return peak > idle ? static_cast<double>(peak - idle) / mebibyte : 0.0;
+double mebibytes(uint64_t bytes) {
+  return static_cast<double>(bytes) / (1 << 20);
 }
 
 } // namespace
 
 measurement::measurement(const effort& how_long, pid_t peer)
-    : effort_(how_long), ours_{.meter = process_meter{::getpid()}}, theirs_{.meter = process_meter{
-                                                                                peer}} {
+    : effort_(how_long), ours_{process_meter{::getpid()}, memory_growth{::getpid()}},
+      theirs_{process_meter{peer}, memory_growth{peer}} {
   durations_.reserve(1 << 16);
-  for (auto* each : {&ours_, &theirs_}) {
-    each->idle_bytes = each->meter.resident();
-    each->meter.forget_peak();
-  }
   began_ = last_ = clock::now();
 }
 
@@ -38,7 +32,7 @@ void measurement::end() {
   ended_ = last_;
   for (auto* each : {&ours_, &theirs_}) {
     each->used = each->meter.processor_time() - each->used;
-    each->peak_bytes = each->meter.peak();
+    each->grown_bytes = each->memory.bytes();
   }
 }
 
@@ -60,20 +54,33 @@ bool measurement::unit_done(uint64_t messages) {
   return false;
 }
 
-double measurement::unit_us(double q) const {
+double measurement::unit_us(double quantile) const {
   if (durations_.empty())
     return 0;
   auto sorted = durations_;
-  auto at = static_cast<size_t>(q * static_cast<double>(sorted.size() - 1));
+  auto at = static_cast<size_t>(quantile * static_cast<double>(sorted.size() - 1));
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(at), sorted.end());
   return sorted[at] / 1000.0;
+}
+
+void measurement::add_latency(sample& to) const {
+  to.set("median, µs", unit_us(0.5));
+  to.set("p99, µs", unit_us(0.99));
+}
+
+void measurement::add_rate(sample& to) const {
+  to.set("M msg/s", static_cast<double>(messages_) / seconds() / 1e6);
+}
+
+void measurement::add_throughput(sample& to, size_t bytes_per_message) const {
+  to.set("GB/s", static_cast<double>(messages_ * bytes_per_message) / seconds() / 1e9);
 }
 
 void measurement::add_costs(sample& to) const {
   auto used = std::chrono::duration<double, std::micro>(ours_.used + theirs_.used).count();
   to.set("CPU per message, µs", used / static_cast<double>(std::max<uint64_t>(messages_, 1)));
-  to.set("peak memory sender, MiB", grown(ours_.idle_bytes, ours_.peak_bytes));
-  to.set("peak memory receiver, MiB", grown(theirs_.idle_bytes, theirs_.peak_bytes));
+  to.set("peak memory sender, MiB", mebibytes(ours_.grown_bytes));
+  to.set("peak memory receiver, MiB", mebibytes(theirs_.grown_bytes));
 }
 
 } // namespace bench

@@ -36,24 +36,25 @@ public:
   /// Call after each unit. @returns whether to go on.
   bool unit_done(uint64_t messages);
 
-  uint64_t messages() const noexcept { return messages_; }
-  double seconds() const noexcept { return std::chrono::duration<double>(ended_ - began_).count(); }
+  // What was measured, added to a sample. The first is for units of one message.
+  void add_latency(sample& to) const; ///< of a unit: median and p99
+  void add_rate(sample& to) const;    ///< million messages per second
+  void add_throughput(sample& to, size_t bytes_per_message) const;
 
-  /// The quantile `q` (0 to 1) of the durations of measured units, in µs.
-  double unit_us(double q) const;
-
-  /// Adds processor time per message, of both processes, and what each one's memory has grown by at
-  /// its peak beyond its idle size.
+  /// Processor time per message, of both processes, and how far each one's memory rose above its
+  /// idle size.
   void add_costs(sample& to) const;
 
 private:
   void begin();
   void end();
+  double unit_us(double quantile) const;
+  double seconds() const { return std::chrono::duration<double>(ended_ - began_).count(); }
 
   struct side {
     process_meter meter;
-    uint64_t idle_bytes = 0;
-    uint64_t peak_bytes = 0;
+    memory_growth memory;
+    uint64_t grown_bytes = 0;
     std::chrono::nanoseconds used{};
   };
 

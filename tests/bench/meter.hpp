@@ -32,4 +32,22 @@ private:
   bool has_clock_;
 };
 
+/// How far the resident memory of a process rises above what it is when this is made.
+class memory_growth {
+public:
+  explicit memory_growth(pid_t process) : meter_(process), idle_(meter_.resident()) {
+    meter_.forget_peak();
+  }
+
+  /// Up to now, in bytes.
+  uint64_t bytes() const {
+    auto peak = meter_.peak();
+    return peak > idle_ ? peak - idle_ : 0;
+  }
+
+private:
+  process_meter meter_;
+  uint64_t idle_;
+};
+
 } // namespace bench

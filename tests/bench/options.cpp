@@ -14,6 +14,7 @@ void add_context(CLI::App& app, context& how) {
       ->capture_default_str();
   app.add_option("--device", how.device, "Troupe's device, as TROUPE_DEVICE takes it")
       ->capture_default_str();
+  app.add_flag("--spinning", how.spinning, "Let Troupe spin in every row")->group("");
   app.add_flag("--quick", how.quick, "Only check that every cell can be measured");
 }
 

@@ -9,8 +9,10 @@ effort context::usual() const {
 
 std::unique_ptr<child> context::start_peer(const std::string& role,
                                            std::vector<std::string> arguments, int inherit) const {
-  std::vector<std::string> argv{this_program(), "serve", "--address", address,
-                                "--device",     device,  role,        column};
+  std::vector<std::string> argv{this_program(), "serve", "--address", address, "--device", device};
+  if (spinning)
+    argv.emplace_back("--spinning");
+  argv.insert(argv.end(), {role, column});
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   return std::make_unique<child>(std::move(argv), inherit);
 }

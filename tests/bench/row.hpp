@@ -8,7 +8,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +19,7 @@ struct context {
   std::string address = "127.0.0.1"; ///< that peers listen on
   std::string device = "soft";       ///< Troupe's
   bool quick = false;                ///< only whether it works, in the shortest time
-  std::chrono::seconds patience{120};
+  bool spinning = false;             ///< Troupe may spin before it sleeps
 
   /// The usual effort: some hundreds of milliseconds.
   effort usual() const;
@@ -32,9 +31,10 @@ struct context {
 
 /// A column: one system under test.
 struct column {
-  std::string name;  ///< for `--columns` and `--json`
-  std::string title; ///< for the table
-  std::string what;  ///< explained under the table
+  std::string name;   ///< for `--columns` and `--json`
+  std::string title;  ///< for the table
+  std::string what;   ///< explained under the table
+  std::string absent; ///< why it cannot be measured here; empty when it can
 };
 
 const std::vector<column>& columns();

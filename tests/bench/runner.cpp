@@ -5,31 +5,11 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 namespace bench {
 
 namespace {
-
-using json = nlohmann::ordered_json;
-
-std::string to_line(const sample& from) {
-  auto values = json::object();
-  for (auto& [name, value] : from.values)
-    values[name] = value;
-  return json{{"values", values}, {"remark", from.remark}, {"failure", from.failure}}.dump();
-}
-
-sample from_line(const std::string& line) {
-  auto parsed = json::parse(line);
-  sample out;
-  for (auto& [name, value] : parsed.at("values").items())
-    out.set(name, value.get<double>());
-  out.remark = parsed.at("remark").get<std::string>();
-  out.failure = parsed.at("failure").get<std::string>();
-  return out;
-}
 
 const row& row_named(const std::string& name) {
   auto& all = rows();
@@ -57,7 +37,7 @@ sample measure(const row& what, const cell& which, const context& how) {
     return sample::failed("silent for " + std::to_string(what.patience.count()) + " s");
   if (end.status != 0)
     return sample::failed("the measuring process ended: " + end.text());
-  return from_line(output);
+  return sample::from_line(output);
 }
 
 } // namespace
@@ -93,7 +73,7 @@ int measure_here(const options& chosen) {
   } catch (const std::exception& e) {
     out = sample::failed(e.what());
   }
-  std::cout << to_line(out) << std::endl;
+  std::cout << out.to_line() << std::endl;
   return 0;
 }
 

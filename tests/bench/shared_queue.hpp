@@ -4,10 +4,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <thread>
 #include <unistd.h>
 
 namespace bench {
@@ -19,26 +17,29 @@ public:
   static constexpr uint32_t window = 1000; ///< most messages that are not read yet
   using message = std::array<char, 64>;
 
-  void push(const message& from, bool spinning) {
+  /// Writes `count` (at most `window`) messages, waits for room first, and shows all of them to the
+  /// reader at once.
+  void push(const message& from, uint32_t count, bool spinning) {
     auto at = written_.load(std::memory_order_relaxed);
-    for (auto read = read_.load(std::memory_order_acquire); at - read >= window;
+    for (auto read = read_.load(std::memory_order_acquire); at + count - read > window;
          read = read_.load(std::memory_order_acquire))
       wait(read_, read, writer_sleeps_, spinning);
-    slots_[at % capacity] = from;
-    written_.store(at + 1, std::memory_order_seq_cst);
+    for (uint32_t i = 0; i < count; ++i)
+      slots_[(at + i) % capacity] = from;
+    written_.store(at + count, std::memory_order_seq_cst);
     wake(written_, reader_sleeps_);
   }
 
-  void pop(message& to, bool spinning) {
+  /// Waits for messages and reads `count` of them.
+  void pop(message& to, uint32_t count, bool spinning) {
     auto at = read_.load(std::memory_order_relaxed);
-    while (written_.load(std::memory_order_acquire) == at)
-      wait(written_, at, reader_sleeps_, spinning);
-    to = slots_[at % capacity];
-    read_.store(at + 1, std::memory_order_seq_cst);
-    // A writer that waits is woken when a quarter of the window is free, as one that is
-    // acknowledged.
-    if (written_.load(std::memory_order_relaxed) - at <= window * 3 / 4)
-      wake(read_, writer_sleeps_);
+    for (auto written = written_.load(std::memory_order_acquire); written - at < count;
+         written = written_.load(std::memory_order_acquire))
+      wait(written_, written, reader_sleeps_, spinning);
+    for (uint32_t i = 0; i < count; ++i)
+      to = slots_[(at + i) % capacity];
+    read_.store(at + count, std::memory_order_seq_cst);
+    wake(read_, writer_sleeps_);
   }
 
 private:

@@ -52,7 +52,7 @@ std::optional<summary> value_of(const row_result& from, const std::string& colum
   std::vector<double> values;
   if (auto found = from.cells.find(column); found != from.cells.end())
     for (auto& each : found->second)
-      if (each.failure.empty())
+      if (each.failure.empty() && each.skipped.empty())
         for (auto& [its_name, value] : each.values)
           if (its_name == name)
             values.push_back(value);
@@ -61,11 +61,15 @@ std::optional<summary> value_of(const row_result& from, const std::string& colum
   return summarize(std::move(values));
 }
 
-std::string failure_of(const row_result& from, const std::string& column) {
+/// What a cell without a value shows.
+std::string excuse_of(const row_result& from, const std::string& column) {
   if (auto found = from.cells.find(column); found != from.cells.end())
-    for (auto& each : found->second)
+    for (auto& each : found->second) {
       if (!each.failure.empty())
-        return each.failure;
+        return "failed";
+      if (!each.skipped.empty())
+        return "skipped";
+    }
   return {};
 }
 
@@ -84,18 +88,25 @@ size_t width(const std::string& text) {
 
 using line = std::vector<std::string>; // a label, then one text a column
 
+size_t rounds_of(const row_result& from) {
+  size_t out = 0;
+  for (auto& [name, samples] : from.cells)
+    out = std::max(out, samples.size());
+  return out;
+}
+
 /// The lines of one row, without its title.
 std::vector<line> lines_of(const row_result& result, const std::vector<const column*>& shown) {
   std::vector<line> out;
   auto names = value_names(result);
+  if (names.empty())
+    names.emplace_back("no value");
   for (auto& name : names) {
     line values{"  " + name};
     line spread{"    min..max"};
     for (auto* each : shown) {
       auto value = value_of(result, each->name, name);
-      values.push_back(value                                    ? number(value->median)
-                       : failure_of(result, each->name).empty() ? ""
-                                                                : "failed");
+      values.push_back(value ? number(value->median) : excuse_of(result, each->name));
       spread.push_back(value ? number(value->least) + ".." + number(value->most) : "");
     }
     out.push_back(std::move(values));
@@ -103,18 +114,22 @@ std::vector<line> lines_of(const row_result& result, const std::vector<const col
       continue;
     out.push_back(std::move(spread));
     auto base = value_of(result, reference, name);
-    if (!base || base->median <= 0)
+    if (!base || base->least <= 0)
       continue;
+    const auto more = result.what->more_is_better;
     line ratio{"    times better than CAF tuned"};
+    line best{"    best over best"};
     for (auto* each : shown) {
       auto value = value_of(result, each->name, name);
-      if (value && value->median > 0)
-        ratio.push_back(number(result.what->more_is_better ? value->median / base->median
-                                                           : base->median / value->median));
-      else
-        ratio.emplace_back();
+      auto known = value && value->least > 0;
+      ratio.push_back(
+          known ? number(more ? value->median / base->median : base->median / value->median) : "");
+      best.push_back(known ? number(more ? value->most / base->most : base->least / value->least)
+                           : "");
     }
     out.push_back(std::move(ratio));
+    if (rounds_of(result) > 1)
+      out.push_back(std::move(best));
   }
   return out;
 }
@@ -150,12 +165,15 @@ void print_notes(std::ostream& to, const std::vector<row_result>& results,
                  const std::vector<const column*>& shown) {
   for (auto* each : shown)
     to << "  " << each->title << ": " << each->what << '\n';
+  for (auto& each : columns())
+    if (!each.absent.empty())
+      to << "  " << each.title << ": " << each.absent << '\n';
   std::set<std::string> said;
   for (auto& result : results)
     for (auto* each : shown)
       if (auto found = result.cells.find(each->name); found != result.cells.end())
         for (auto& one : found->second)
-          for (auto* text : {&one.failure, &one.remark})
+          for (auto* text : {&one.failure, &one.skipped, &one.remark})
             if (auto note = result.what->title + ", " + each->title + ": " + *text;
                 !text->empty() && said.insert(note).second)
               to << "  " << note << '\n';
@@ -202,7 +220,8 @@ void print_table(std::ostream& to, const std::vector<row_result>& results, const
   }
   to << '\n'
      << machine() << ", load " << load() << "; medians of " << chosen.rounds
-     << (chosen.rounds == 1 ? " round" : " rounds") << '\n';
+     << (chosen.rounds == 1 ? " round" : " rounds")
+     << (chosen.how.quick ? ". --quick: the figures mean nothing" : "") << '\n';
   print_notes(to, results, shown);
 }
 
@@ -224,8 +243,9 @@ void print_json(std::ostream& to, const std::vector<row_result>& results, const 
       for (auto& each : samples) {
         if (!each.failure.empty())
           failures.push_back(each.failure);
-        if (!each.remark.empty())
-          notes.push_back(each.remark);
+        for (auto* text : {&each.skipped, &each.remark})
+          if (!text->empty())
+            notes.push_back(*text);
       }
       cells[name] = {{"values", values}, {"failures", failures}, {"remarks", notes}};
     }
@@ -235,11 +255,8 @@ void print_json(std::ostream& to, const std::vector<row_result>& results, const 
                      {"more_is_better", result.what->more_is_better},
                      {"cells", cells}});
   }
-  to << json{{"machine", machine()},
-             {"load", load()},
-             {"device", chosen.how.device},
-             {"rounds", chosen.rounds},
-             {"rows", table}}
+  to << json{{"machine", machine()},      {"load", load()},          {"device", chosen.how.device},
+             {"quick", chosen.how.quick}, {"rounds", chosen.rounds}, {"rows", table}}
             .dump(2)
      << '\n';
 }
@@ -249,7 +266,7 @@ bool complete(const std::vector<row_result>& results) {
     for (auto& [name, samples] : result.cells)
       if (name.starts_with("troupe"))
         for (auto& each : samples)
-          if (!each.failure.empty() || each.values.empty())
+          if (!each.failure.empty() || (each.values.empty() && each.skipped.empty()))
             return false;
   return true;
 }

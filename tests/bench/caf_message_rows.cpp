@@ -1,9 +1,9 @@
 #include "caf_rows.hpp"
 
+#include "caf_message_rows.hpp"
 #include "caf_system.hpp"
 
 #include <caf/all.hpp>
-#include <stdexcept>
 
 namespace bench {
 
@@ -87,28 +87,11 @@ caf::behavior thrower(caf::event_based_actor* self, caf::actor peer, outcome* re
   }};
 }
 
-/// Starts a peer in `role`, lets `spawn(system, actor of the peer, outcome)` make the actor that
-/// measures, and waits for its end.
-template <class Spawn>
-sample run(const context& c, const std::string& role, std::vector<std::string> arguments,
-           const effort& how_long, Spawn spawn, void (*fill)(sample&, const measurement&, double),
-           double factor = 1) {
-  auto peer = c.start_peer(role, std::move(arguments));
-  caf_config config{c};
-  caf::actor_system system{config};
-  auto server = connect_to(c, system, *peer);
-  outcome result{measurement{how_long, peer->id()}, {}};
-  {
-    caf::scoped_actor self{system};
-    self->wait_for(spawn(system, server, &result));
-  }
-  caf::anon_send_exit(server, caf::exit_reason::user_shutdown);
-  if (!result.failure.empty())
-    return sample::failed(result.failure);
-  sample out;
-  fill(out, result.course, factor);
-  result.course.add_costs(out);
-  return out;
+/// Waits for an actor that fills `result`. @returns the failure, or an empty sample.
+sample wait_for(caf_client& client, const caf::actor& whom, const outcome& result) {
+  caf::scoped_actor self{client.system()};
+  self->wait_for(whom);
+  return result.failure.empty() ? sample{} : sample::failed(result.failure);
 }
 
 } // namespace
@@ -125,39 +108,42 @@ int caf_serve_sink(const context& c, const std::vector<std::string>& arguments) 
   return serve_actor(c, system, system.spawn(sink, std::stoull(arguments.at(0))));
 }
 
+sample ping(caf_client& client, const effort& how_long) {
+  outcome result{measurement{how_long, client.peer()}, {}};
+  auto out = wait_for(client, client.system().spawn(pinger, client.server(), &result), result);
+  if (out.failure.empty()) {
+    result.course.add_latency(out);
+    result.course.add_costs(out);
+  }
+  return out;
+}
+
 sample caf_round_trip(const context& c) {
-  return run(
-      c, "caf-echo", {}, c.usual(),
-      [](caf::actor_system& system, const caf::actor& peer, outcome* result) {
-        return system.spawn(pinger, peer, result);
-      },
-      [](sample& out, const measurement& course, double) {
-        out.set("median, µs", course.unit_us(0.5));
-        out.set("p99, µs", course.unit_us(0.99));
-      });
+  caf_client client{c, "caf-echo"};
+  return ping(client, c.usual());
 }
 
 sample caf_one_way(const context& c) {
-  return run(
-      c, "caf-sink", {std::to_string(credit)}, c.usual(),
-      [](caf::actor_system& system, const caf::actor& peer, outcome* result) {
-        return system.spawn(flooder, peer, result);
-      },
-      [](sample& out, const measurement& course, double) {
-        out.set("M msg/s", static_cast<double>(course.messages()) / course.seconds() / 1e6);
-      });
+  caf_client client{c, "caf-sink", {std::to_string(credit)}};
+  outcome result{measurement{c.usual(), client.peer()}, {}};
+  auto out = wait_for(client, client.system().spawn(flooder, client.server(), &result), result);
+  if (out.failure.empty()) {
+    result.course.add_rate(out);
+    result.course.add_costs(out);
+  }
+  return out;
 }
 
 sample caf_payload(const context& c, size_t bytes, size_t at_once) {
-  return run(
-      c, "caf-sink", {"1"}, c.usual(),
-      [=](caf::actor_system& system, const caf::actor& peer, outcome* result) {
-        return system.spawn(thrower, peer, result, bytes, at_once);
-      },
-      [](sample& out, const measurement& course, double size) {
-        out.set("GB/s", static_cast<double>(course.messages()) * size / course.seconds() / 1e9);
-      },
-      static_cast<double>(bytes));
+  caf_client client{c, "caf-sink", {"1"}};
+  outcome result{measurement{c.usual(), client.peer()}, {}};
+  auto out = wait_for(
+      client, client.system().spawn(thrower, client.server(), &result, bytes, at_once), result);
+  if (out.failure.empty()) {
+    result.course.add_throughput(out, bytes);
+    result.course.add_costs(out);
+  }
+  return out;
 }
 
 } // namespace bench
