@@ -215,8 +215,14 @@ void connection::add_data(ibv_send_wr& to, const work_request& work) {
     batch_data_.push_back(entry_of(*headers_, 0, 0));
     ++to.num_sge;
   }
-  if (work.inlined)
-    to.send_flags |= IBV_SEND_INLINE;
+}
+
+void connection::inline_short(ibv_send_wr& request) const {
+  uint64_t bytes = 0;
+  for (auto part = batch_data_.end() - request.num_sge; part != batch_data_.end(); ++part)
+    bytes += part->length;
+  if (bytes > 0 && bytes <= adapter_->raw_inline())
+    request.send_flags |= IBV_SEND_INLINE;
 }
 
 void connection::append(const work_request& work) {
@@ -225,6 +231,7 @@ void connection::append(const work_request& work) {
     write.opcode = IBV_WR_RDMA_WRITE;
     write.wr.rdma = {work.remote.address, work.remote.key};
     add_data(write, work);
+    inline_short(write);
   }
   auto& request = append_slot(work, false);
   auto slot = work_tag::unpack(request.wr_id).slot;
@@ -232,11 +239,14 @@ void connection::append(const work_request& work) {
   if (headers_ && work.op == opcode::write_notify) {
     request.opcode = IBV_WR_SEND;
     add_header(request, slot, work);
+    inline_short(request);
     return;
   }
   if (headers_ && work.op == opcode::send)
     add_header(request, slot, work);
   add_data(request, work);
+  if (work.op != opcode::read && !is_atomic(work.op))
+    inline_short(request);
   if (is_atomic(work.op)) {
     request.wr.atomic = {work.remote.address, work.operand, work.swap, work.remote.key};
   } else {
