@@ -53,7 +53,7 @@ int main(int argc, char** argv) try {
     end_with_parent();
   switch (chosen.what) {
   case options::mode::measure:
-    return measure_here(chosen);
+    measure_here(chosen);
   case options::mode::serve:
     return serve(chosen);
   case options::mode::table:

@@ -21,7 +21,7 @@ struct row_result {
 /// of them. Tells on standard error how far it is.
 std::vector<row_result> run_rows(const options& chosen);
 
-/// Measures one cell in this process and prints the sample for `run_rows`. @returns exit status.
-int measure_here(const options& chosen);
+/// Measures one cell in this process, prints the sample for `run_rows` and ends the process.
+[[noreturn]] void measure_here(const options& chosen);
 
 } // namespace bench
