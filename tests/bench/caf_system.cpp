@@ -13,7 +13,7 @@ namespace bench {
 caf_config::caf_config(const context& c) {
   if (c.column.starts_with("troupe")) {
     load<troupe::transport::middleman>();
-    caf::put(content, "troupe.device", c.device);
+    caf::put(content, "troupe.device", c.column == "troupe_soft" ? "soft" : c.device);
     caf::put(content, "troupe.connect-timeout", caf::timespan{std::chrono::seconds{60}});
     if (c.spinning)
       caf::put(content, "troupe.spin-window", caf::timespan{std::chrono::milliseconds{1}});

@@ -25,13 +25,14 @@ int serve(const options& chosen) {
   return found->serve(chosen.how, chosen.arguments);
 }
 
-int print_names() {
+int print_names(const options& chosen) {
   std::puts("rows:");
   for (auto& each : rows())
     std::printf("  %-16s %s\n", each.name.c_str(), each.title.c_str());
   std::puts("columns:");
-  for (auto& each : columns())
-    std::printf("  %-16s %s\n", each.name.c_str(), each.what.c_str());
+  for (auto& each : columns(chosen.how))
+    std::printf("  %-16s %s%s%s\n", each.name.c_str(), each.what.c_str(),
+                each.absent.empty() ? "" : "; absent: ", each.absent.c_str());
   return 0;
 }
 
@@ -42,7 +43,7 @@ int make_table(const options& chosen) {
     return 2;
   }
   (chosen.json ? print_json : print_table)(std::cout, results, chosen);
-  return complete(results) ? 0 : 1;
+  return complete(results, chosen) ? 0 : 1;
 }
 
 } // namespace
@@ -59,7 +60,7 @@ int main(int argc, char** argv) try {
   case options::mode::table:
     break;
   }
-  return chosen.list ? print_names() : make_table(chosen);
+  return chosen.list ? print_names(chosen) : make_table(chosen);
 } catch (const std::exception& e) {
   std::fprintf(stderr, "bench: %s\n", e.what());
   return 1;

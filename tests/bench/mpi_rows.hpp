@@ -5,6 +5,8 @@
 
 namespace bench {
 
+bool mpi_present();
+
 sample mpi_round_trip(const context& c);
 sample mpi_one_way(const context& c);
 sample mpi_payload(const context& c, size_t bytes, size_t at_once);

@@ -22,8 +22,14 @@ void add_context(CLI::App& app, context& how) {
 
 options parse_command_line(int argc, char** argv) {
   options out;
+  // It would override the device of a column that has its own.
+  if (auto device = std::getenv("TROUPE_DEVICE")) {
+    out.how.device = device;
+    ::unsetenv("TROUPE_DEVICE");
+  }
   CLI::App app{"Measures Troupe beside CAF over TCP and what the machine allows: two processes, "
                "interleaved, one table."};
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("--rows", out.rows, "Only rows whose name contains or matches PATTERN")
       ->type_name("PATTERN,...");
   app.add_option("--columns", out.columns, "Only columns whose name contains or matches PATTERN")

@@ -37,7 +37,8 @@ struct column {
   std::string absent; ///< why it cannot be measured here; empty when it can
 };
 
-const std::vector<column>& columns();
+/// All columns; which of them are absent may depend on the device.
+std::vector<column> columns(const context& c);
 
 /// Measured in a process of its own, so that nothing carries over. May throw `std::exception`,
 /// which counts as a failure.

@@ -4,25 +4,14 @@
 #include "floor_rows.hpp"
 #include "mpi_rows.hpp"
 #include "ucx_rows.hpp"
+#include "verbs_rows.hpp"
 #include "zeromq_rows.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <sstream>
 
 namespace bench {
 
 namespace {
-
-bool in_path(const std::string& program) {
-  auto path = std::getenv("PATH");
-  std::istringstream folders{path ? path : ""};
-  for (std::string folder; std::getline(folders, folder, ':');)
-    if (std::filesystem::exists(std::filesystem::path{folder} / program))
-      return true;
-  return false;
-}
 
 std::string absent_unless(bool present, const char* packages) {
   return present ? "" : std::string{"not installed; Debian packages: "} + packages;
@@ -30,52 +19,40 @@ std::string absent_unless(bool present, const char* packages) {
 
 } // namespace
 
-const std::vector<column>& columns() {
-  const auto mpi =
-      in_path("mpirun") &&
-      std::filesystem::exists(std::filesystem::path{this_program()}.replace_filename("bench_mpi"));
-  static const std::vector<column> all = {
-      {"troupe", "Troupe", "troupe::transport::middleman, CAF's default scheduler settings", ""},
+std::vector<column> columns(const context& c) {
+  const std::string on_soft = c.device == "soft" ? "the device is soft already" : "";
+  return {
+      {"troupe", "Troupe",
+       "troupe::transport::middleman on " + c.device + ", CAF's default scheduler settings", ""},
       {"troupe_tuned", "Troupe tuned",
        "the same with scheduler.policy=sharing, scheduler.max-threads=1", ""},
+      {"troupe_soft", "Troupe soft", "as Troupe, but on the soft device", on_soft},
       {"caf", "CAF", "caf::io::middleman over TCP, default settings", ""},
       {"caf_tuned", "CAF tuned", "the same with scheduler.policy=sharing, scheduler.max-threads=1",
        ""},
       {"floor", "floor",
        "no actors: a ring in shared memory, a futex to sleep on; payloads: one memcpy out of it",
        ""},
+      {"verbs", "verbs", "the device alone: ib_send_lat, sleeping or spinning; ib_read_bw",
+       verbs_absent(c)},
       {"zeromq", "ZeroMQ", "PAIR sockets over ipc",
        absent_unless(zeromq_present(), "libzmq3-dev, then build anew")},
       {"ucx", "UCX", "ucx_perftest, tag messages; spins, except in the first row",
-       absent_unless(in_path("ucx_perftest"), "ucx-utils")},
+       absent_unless(ucx_present(), "ucx-utils")},
       {"mpi", "OpenMPI", "MPI_Isend and MPI_Recv; always spins",
-       absent_unless(mpi, "libopenmpi-dev openmpi-bin, then build anew")},
+       absent_unless(mpi_present(), "libopenmpi-dev openmpi-bin, then build anew")},
   };
-  return all;
 }
 
 namespace {
-
-/// Leaves out the columns that are absent here.
-std::vector<cell> present(std::vector<cell> cells) {
-  auto absent = [](const cell& which) {
-    for (auto& each : columns())
-      if (each.name == which.column)
-        return !each.absent.empty();
-    return true;
-  };
-  std::erase_if(cells, absent);
-  return cells;
-}
 
 /// The columns of CAF programs, each measured by `measure`, and others.
 std::vector<cell> caf_and(const std::function<sample(const context&)>& measure,
                           const std::vector<cell>& others) {
   std::vector<cell> out;
-  for (auto name : {"troupe", "troupe_tuned", "caf", "caf_tuned"})
+  for (auto name : {"troupe", "troupe_tuned", "troupe_soft", "caf", "caf_tuned"})
     out.push_back({name, measure});
-  auto more = present(others);
-  out.insert(out.end(), more.begin(), more.end());
+  out.insert(out.end(), others.begin(), others.end());
   return out;
 }
 
@@ -92,13 +69,16 @@ row payload_row(std::string name, std::string title, std::string goal, size_t by
   auto floor = [=](const context& c) { return floor_payload(c, size(c)); };
   auto zeromq = [=](const context& c) { return zeromq_payload(c, size(c), at_once); };
   auto ucx = [=](const context& c) { return ucx_payload(c, size(c)); };
+  auto verbs = [=](const context& c) { return verbs_payload(c, size(c)); };
   auto mpi = [=](const context& c) { return mpi_payload(c, size(c), at_once); };
-  return {.name = std::move(name),
-          .title = std::move(title),
-          .goal = std::move(goal),
-          .more_is_better = true,
-          .cells =
-              caf_and(caf, {{"floor", floor}, {"zeromq", zeromq}, {"ucx", ucx}, {"mpi", mpi}})};
+  return {
+      .name = std::move(name),
+      .title = std::move(title),
+      .goal = std::move(goal),
+      .more_is_better = true,
+      .cells = caf_and(
+          caf,
+          {{"floor", floor}, {"verbs", verbs}, {"zeromq", zeromq}, {"ucx", ucx}, {"mpi", mpi}})};
 }
 
 std::vector<row> make_rows() {
@@ -108,6 +88,7 @@ std::vector<row> make_rows() {
        .goal = "at most 1/5 of tuned CAF",
        .cells = caf_and(caf_round_trip,
                         {{"floor", [](const context& c) { return floor_round_trip(c, false); }},
+                         {"verbs", [](const context& c) { return verbs_round_trip(c, false); }},
                          {"zeromq", zeromq_round_trip},
                          {"ucx", [](const context& c) { return ucx_round_trip(c, false); }}})},
       {.name = "round-trip-spinning",
@@ -115,6 +96,7 @@ std::vector<row> make_rows() {
        .goal = "at most 1/20 of tuned CAF",
        .cells = caf_and(spinning_round_trip,
                         {{"floor", [](const context& c) { return floor_round_trip(c, true); }},
+                         {"verbs", [](const context& c) { return verbs_round_trip(c, true); }},
                          {"ucx", [](const context& c) { return ucx_round_trip(c, true); }},
                          {"mpi", mpi_round_trip}})},
       {.name = "one-way",
@@ -129,6 +111,8 @@ std::vector<row> make_rows() {
                   size_t{64} << 10, 8),
       payload_row("1MiB", "vector<char> of 1 MiB, 4 at a time", "at least 5 times CAF",
                   size_t{1} << 20, 4),
+      payload_row("8MiB", "vector<char> of 8 MiB, one at a time", "within 10 % of ib_read_bw",
+                  size_t{8} << 20, 1),
       payload_row("16MiB", "vector<char> of 16 MiB, one at a time", "at least 6 times CAF",
                   size_t{16} << 20, 1),
       payload_row("256MiB", "vector<char> of 256 MiB, one at a time", "at least 10 times CAF",

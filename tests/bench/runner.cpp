@@ -6,6 +6,7 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <set>
 #include <stdexcept>
 
 namespace bench {
@@ -48,13 +49,17 @@ std::vector<row_result> run_rows(const options& chosen) {
   for (auto& each : rows())
     if (matches(each.name, chosen.rows))
       out.push_back({&each, {}});
+  std::set<std::string> measurable;
+  for (auto& each : columns(chosen.how))
+    if (each.absent.empty())
+      measurable.insert(each.name);
   for (unsigned round = 0; round < chosen.rounds; ++round) {
     std::fprintf(stderr, "round %u of %u\n", round + 1, chosen.rounds);
     for (auto& result : out) {
       auto& cells = result.what->cells;
       for (size_t i = 0; i < cells.size(); ++i) {
         auto& which = cells[(i + round) % cells.size()];
-        if (matches(which.column, chosen.columns))
+        if (measurable.count(which.column) != 0 && matches(which.column, chosen.columns))
           result.cells[which.column].push_back(measure(*result.what, which, chosen.how));
       }
     }

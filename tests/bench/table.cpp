@@ -15,7 +15,13 @@ namespace bench {
 
 namespace {
 
-constexpr auto reference = "caf_tuned"; // what ratios are to
+/// A column that the others are compared with.
+struct reference {
+  const char* column;
+  const char* title;
+};
+
+constexpr std::array references{reference{"caf_tuned", "CAF tuned"}, reference{"verbs", "verbs"}};
 
 struct summary {
   double median = 0;
@@ -95,8 +101,33 @@ size_t rounds_of(const row_result& from) {
   return out;
 }
 
+/// Adds how much better than `base` each column is.
+void add_ratios(std::vector<line>& to, const row_result& result, const std::vector<column>& shown,
+                const std::string& name, const reference& base) {
+  auto of_base = value_of(result, base.column, name);
+  if (!of_base || of_base->least <= 0)
+    return;
+  const auto more = result.what->more_is_better;
+  line medians{std::string{"    times better than "} + base.title};
+  line best{"    best over best"};
+  for (auto& each : shown) {
+    auto value = value_of(result, each.name, name);
+    if (!value || value->least <= 0) {
+      medians.emplace_back();
+      best.emplace_back();
+      continue;
+    }
+    medians.push_back(
+        number(more ? value->median / of_base->median : of_base->median / value->median));
+    best.push_back(number(more ? value->most / of_base->most : of_base->least / value->least));
+  }
+  to.push_back(std::move(medians));
+  if (rounds_of(result) > 1)
+    to.push_back(std::move(best));
+}
+
 /// The lines of one row, without its title.
-std::vector<line> lines_of(const row_result& result, const std::vector<const column*>& shown) {
+std::vector<line> lines_of(const row_result& result, const std::vector<column>& shown) {
   std::vector<line> out;
   auto names = value_names(result);
   if (names.empty())
@@ -104,32 +135,17 @@ std::vector<line> lines_of(const row_result& result, const std::vector<const col
   for (auto& name : names) {
     line values{"  " + name};
     line spread{"    min..max"};
-    for (auto* each : shown) {
-      auto value = value_of(result, each->name, name);
-      values.push_back(value ? number(value->median) : excuse_of(result, each->name));
+    for (auto& each : shown) {
+      auto value = value_of(result, each.name, name);
+      values.push_back(value ? number(value->median) : excuse_of(result, each.name));
       spread.push_back(value ? number(value->least) + ".." + number(value->most) : "");
     }
     out.push_back(std::move(values));
     if (name != names.front())
       continue;
     out.push_back(std::move(spread));
-    auto base = value_of(result, reference, name);
-    if (!base || base->least <= 0)
-      continue;
-    const auto more = result.what->more_is_better;
-    line ratio{"    times better than CAF tuned"};
-    line best{"    best over best"};
-    for (auto* each : shown) {
-      auto value = value_of(result, each->name, name);
-      auto known = value && value->least > 0;
-      ratio.push_back(
-          known ? number(more ? value->median / base->median : base->median / value->median) : "");
-      best.push_back(known ? number(more ? value->most / base->most : base->least / value->least)
-                           : "");
-    }
-    out.push_back(std::move(ratio));
-    if (rounds_of(result) > 1)
-      out.push_back(std::move(best));
+    for (auto& each : references)
+      add_ratios(out, result, shown, name, each);
   }
   return out;
 }
@@ -152,40 +168,42 @@ std::string load() {
   return out;
 }
 
-std::vector<const column*> shown_columns(const std::vector<row_result>& results) {
-  std::vector<const column*> out;
-  for (auto& each : columns())
-    if (std::any_of(results.begin(), results.end(),
-                    [&](const row_result& r) { return r.cells.count(each.name) != 0; }))
-      out.push_back(&each);
+std::vector<column> shown_columns(const std::vector<row_result>& results, const context& how) {
+  auto out = columns(how);
+  std::erase_if(out, [&](const column& each) {
+    return std::none_of(results.begin(), results.end(),
+                        [&](const row_result& r) { return r.cells.count(each.name) != 0; });
+  });
   return out;
 }
 
 void print_notes(std::ostream& to, const std::vector<row_result>& results,
-                 const std::vector<const column*>& shown) {
-  for (auto* each : shown)
-    to << "  " << each->title << ": " << each->what << '\n';
-  for (auto& each : columns())
+                 const std::vector<column>& shown, const context& how) {
+  for (auto& each : shown)
+    to << "  " << each.title << ": " << each.what << '\n';
+  for (auto& each : columns(how))
     if (!each.absent.empty())
-      to << "  " << each.title << ": " << each.absent << '\n';
+      to << "  left out: " << each.title << ": " << each.absent << '\n';
   std::set<std::string> said;
+  auto say_once = [&](const std::string& title, const std::string& what) {
+    if (!what.empty() && said.insert(title + what).second)
+      to << "  " << title << ": " << what << '\n';
+  };
   for (auto& result : results)
-    for (auto* each : shown)
-      if (auto found = result.cells.find(each->name); found != result.cells.end())
+    for (auto& each : shown)
+      if (auto found = result.cells.find(each.name); found != result.cells.end())
         for (auto& one : found->second)
           for (auto* text : {&one.failure, &one.skipped, &one.remark})
-            if (auto note = result.what->title + ", " + each->title + ": " + *text;
-                !text->empty() && said.insert(note).second)
-              to << "  " << note << '\n';
+            say_once(result.what->title + ", " + each.title, *text);
 }
 
 } // namespace
 
 void print_table(std::ostream& to, const std::vector<row_result>& results, const options& chosen) {
-  auto shown = shown_columns(results);
+  auto shown = shown_columns(results, chosen.how);
   line head{""};
-  for (auto* each : shown)
-    head.push_back(each->title);
+  for (auto& each : shown)
+    head.push_back(each.title);
   std::vector<std::vector<line>> blocks;
   std::vector<size_t> widths(head.size());
   auto measure = [&](const line& texts) {
@@ -222,7 +240,7 @@ void print_table(std::ostream& to, const std::vector<row_result>& results, const
      << machine() << ", load " << load() << "; medians of " << chosen.rounds
      << (chosen.rounds == 1 ? " round" : " rounds")
      << (chosen.how.quick ? ". --quick: the figures mean nothing" : "") << '\n';
-  print_notes(to, results, shown);
+  print_notes(to, results, shown, chosen.how);
 }
 
 void print_json(std::ostream& to, const std::vector<row_result>& results, const options& chosen) {
@@ -261,10 +279,10 @@ void print_json(std::ostream& to, const std::vector<row_result>& results, const 
      << '\n';
 }
 
-bool complete(const std::vector<row_result>& results) {
+bool complete(const std::vector<row_result>& results, const options& chosen) {
   for (auto& result : results)
     for (auto& [name, samples] : result.cells)
-      if (name.starts_with("troupe"))
+      if (chosen.how.quick || name.starts_with("troupe"))
         for (auto& each : samples)
           if (!each.failure.empty() || (each.values.empty() && each.skipped.empty()))
             return false;

@@ -12,7 +12,8 @@ namespace bench {
 void print_table(std::ostream& to, const std::vector<row_result>& results, const options& chosen);
 void print_json(std::ostream& to, const std::vector<row_result>& results, const options& chosen);
 
-/// Whether every cell of Troupe's columns has been filled in every round.
-bool complete(const std::vector<row_result>& results);
+/// Whether every cell of Troupe's columns, and with `--quick` of every column, has been filled in
+/// every round. A cell that this machine has not the memory for counts as filled.
+bool complete(const std::vector<row_result>& results, const options& chosen);
 
 } // namespace bench

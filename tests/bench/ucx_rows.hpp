@@ -5,6 +5,8 @@
 
 namespace bench {
 
+bool ucx_present();
+
 /// Tag messages of 64 bytes there and back; `spinning` as its users have it, else its sleeping
 /// mode.
 sample ucx_round_trip(const context& c, bool spinning);
