@@ -50,6 +50,8 @@ void middleman::init(caf::actor_system_config& config) {
       milliseconds_of(config, "troupe.connect-timeout", chosen.connect_timeout);
   chosen.shutdown_timeout =
       milliseconds_of(config, "troupe.shutdown-timeout", chosen.shutdown_timeout);
+  chosen.spin_window = caf::get_or(config, "troupe.spin-window", caf::timespan{chosen.spin_window});
+  chosen.run_handlers = caf::get_or(config, "troupe.run-handlers", chosen.run_handlers);
   backend_->open(std::move(chosen));
   caf::io::middleman::init(config);
 }

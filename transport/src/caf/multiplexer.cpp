@@ -7,8 +7,10 @@
 
 #include <caf/actor_system_config.hpp>
 #include <caf/defaults.hpp>
+#include <caf/scheduled_actor.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <future>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -19,6 +21,23 @@ namespace {
 namespace network = caf::io::network;
 
 constexpr unsigned turns_between_socket_looks = 16;
+constexpr size_t messages_per_turn = 64; // of one handler, before the network has its turn
+constexpr std::chrono::milliseconds watch_period{2}; // a handler that takes longer loses the loop
+
+// Whether this thread is in a handler that the loop runs. It may lose the loop at any moment then,
+// so that nothing of it may be touched.
+thread_local bool in_handler = false;
+
+/// What a handler on the loop sees as its execution unit. Everything goes through the queue for
+/// other threads: by the time that the handler asks, its thread may be one.
+class handler_unit final : public caf::execution_unit {
+public:
+  explicit handler_unit(multiplexer& owner) : execution_unit(&owner.system()), owner_(owner) {}
+  void exec_later(caf::resumable* ptr) override { owner_.exec_later(ptr); }
+
+private:
+  multiplexer& owner_;
+};
 
 /// Wakes the engine when one of its descriptors is readable. CAF closes the descriptor of a
 /// handler: it gets a duplicate.
@@ -47,16 +66,18 @@ caf::error to_caf(caf::sec code, const error& e, const std::string& host, uint16
 multiplexer::multiplexer(caf::actor_system* system)
     : default_multiplexer(system),
       max_throughput_(caf::get_or(system->config(), "scheduler.max-throughput",
-                                  caf::defaults::scheduler::max_throughput)) {}
+                                  caf::defaults::scheduler::max_throughput)),
+      role_(watch_period) {}
 
 multiplexer::~multiplexer() {
-  posted_.take_all(local_);
-  for (auto ptr : local_)
-    caf::scheduler::abstract_coordinator::cleanup_and_release(ptr);
+  posted_.take_all(runnable_);
+  for (; next_runnable_ < runnable_.size(); ++next_runnable_)
+    caf::scheduler::abstract_coordinator::cleanup_and_release(runnable_[next_runnable_]);
 }
 
 void multiplexer::open(settings chosen) {
   settings_ = std::move(chosen);
+  spinning_ = spin_policy{settings_.spin_window};
   auto opened = engine::open(settings_.device);
   if (!opened) {
     log_for("transport")->error("no device: {}", opened.error().text());
@@ -73,6 +94,10 @@ void multiplexer::open(settings chosen) {
 
 bool multiplexer::uses_rdma() const noexcept {
   return std::this_thread::get_id() == rdma_thread_.load(std::memory_order_acquire);
+}
+
+bool multiplexer::on_loop() const noexcept {
+  return !in_handler && role_.mine();
 }
 
 bool multiplexer::call_on_loop(std::function<void()> action) {
@@ -210,7 +235,7 @@ void multiplexer::accept(stream_doorman& doorman, std::unique_ptr<connection_req
 }
 
 void multiplexer::unlisten(std::unique_ptr<listener> which) {
-  if (ended_.load() || std::this_thread::get_id() == thread_id())
+  if (ended_.load() || on_loop())
     engine_->unlisten(std::move(which));
   else
     post([this, port = std::move(which)]() mutable { engine_->unlisten(std::move(port)); });
@@ -232,27 +257,18 @@ void multiplexer::release(stream_scribe& scribe) {
 void multiplexer::exec_later(caf::resumable* ptr) {
   if (!engine_)
     return default_multiplexer::exec_later(ptr);
-  switch (ptr->subtype()) {
-  case caf::resumable::io_actor:
-  case caf::resumable::function_object:
-    if (std::this_thread::get_id() == thread_id()) {
-      local_.push_back(ptr);
-    } else {
-      posted_.push(ptr);
-      engine_->notify();
-    }
-    break;
-  default:
-    // A handler may block (a nested `request(...).receive`, say): only CAF's scheduler can afford
-    // that.
-    system().scheduler().enqueue(ptr);
+  if (on_loop()) {
+    runnable_.push_back(ptr);
+  } else {
+    posted_.push(ptr);
+    engine_->notify();
   }
 }
 
-void multiplexer::resume_one(caf::resumable* ptr) {
+void multiplexer::run_own(caf::resumable* ptr) {
   switch (ptr->resume(this, max_throughput_)) {
   case caf::resumable::resume_later:
-    local_.push_back(ptr);
+    runnable_.push_back(ptr);
     break;
   case caf::resumable::shutdown_execution_unit:
     break;
@@ -261,61 +277,189 @@ void multiplexer::resume_one(caf::resumable* ptr) {
   }
 }
 
-bool multiplexer::run_posted() {
-  posted_.take_all(local_);
-  if (local_.empty())
-    return false;
-  running_.swap(local_); // what they post runs in the next turn
-  for (auto ptr : running_)
-    resume_one(ptr);
-  running_.clear();
-  handle_internal_events();
-  return true;
+/// Gives an actor its turn, here or in CAF's scheduler. @returns false when this thread has lost
+/// the loop.
+bool multiplexer::run_handler(caf::resumable* ptr) {
+  auto begin = engine::clock::now();
+  auto actor = static_cast<caf::scheduled_actor*>(ptr)->id();
+  if (!settings_.run_handlers || role_.unwatched() || !budget_.admits(actor, begin)) {
+    system().scheduler().enqueue(ptr);
+    return true;
+  }
+  thread_local handler_unit unit{*this};
+  handling_ = actor;
+  auto step = role_.enter_handler();
+  in_handler = true;
+  auto outcome = ptr->resume(&unit, std::min(max_throughput_, messages_per_turn));
+  in_handler = false;
+  auto kept = role_.leave_handler(step);
+  if (kept) {
+    auto end = engine::clock::now();
+    budget_.ran(actor, end - begin, end);
+  }
+  switch (outcome) {
+  case caf::resumable::resume_later:
+    if (kept)
+      runnable_.push_back(ptr);
+    else
+      system().scheduler().enqueue(ptr);
+    break;
+  case caf::resumable::shutdown_execution_unit:
+    break;
+  default:
+    caf::intrusive_ptr_release(ptr);
+  }
+  return kept;
 }
 
-bool multiplexer::turn() {
+multiplexer::pass multiplexer::run_runnable() {
+  posted_.take_all(runnable_);
+  if (runnable_.empty())
+    return pass::idle;
+  budget_.begin_turn();
+  // What they make runnable has its turn after the next look at the network.
+  for (auto end = runnable_.size(); next_runnable_ < end;) {
+    auto ptr = runnable_[next_runnable_++];
+    if (ptr->subtype() == caf::resumable::scheduled_actor) {
+      if (!run_handler(ptr))
+        return pass::lost;
+    } else {
+      run_own(ptr);
+    }
+  }
+  runnable_.erase(runnable_.begin(), runnable_.begin() + static_cast<ptrdiff_t>(next_runnable_));
+  next_runnable_ = 0;
+  handle_internal_events();
+  return pass::busy;
+}
+
+multiplexer::pass multiplexer::turn() {
   auto busy = engine_->turn();
-  busy = run_posted() || busy;
+  auto ran = run_runnable();
+  if (ran == pass::lost)
+    return ran;
   for (auto& scribe : std::exchange(dirty_, {}))
     scribe->transmit();
   dying_.clear();
-  return busy;
+  return busy ? pass::busy : ran;
 }
 
-void multiplexer::sleep() {
+multiplexer::pass multiplexer::spin() {
+  auto window = spinning_.next();
+  if (window == window.zero())
+    return pass::idle;
+  for (auto end = engine::clock::now() + window; engine::clock::now() < end;) {
+    auto found = turn();
+    if (found == pass::lost)
+      return found;
+    if (found == pass::busy) {
+      spinning_.paid();
+      return found;
+    }
+  }
+  spinning_.in_vain();
+  return pass::idle;
+}
+
+multiplexer::pass multiplexer::sleep() {
   engine_->prepare_to_sleep();
-  if (!turn())
+  auto found = turn();
+  if (found == pass::lost)
+    return found;
+  if (found == pass::idle) {
+    auto begin = engine::clock::now();
     poll_once(true);
+    spinning_.slept(engine::clock::now() - begin);
+  }
   engine_->awake();
+  return pass::busy;
 }
 
 bool multiplexer::try_run_once() {
   if (!engine_)
     return default_multiplexer::try_run_once();
+  role_.claim();
   watch_engine();
   auto busy = poll_once(false);
-  return turn() || busy;
+  return turn() == pass::busy || busy;
 }
 
 void multiplexer::run_once() {
   if (!engine_)
     return default_multiplexer::run_once();
+  role_.claim();
   watch_engine();
-  if (!turn())
+  if (turn() == pass::idle)
     sleep();
 }
 
 void multiplexer::run() {
   if (!engine_)
     return default_multiplexer::run();
+  role_.claim();
   watch_engine();
+  keep_watched();
+  if (!lead())
+    stand_by();
+  // Whoever found that the loop is finished has ended it; nobody adds threads any more.
+  std::vector<std::thread> threads;
+  {
+    std::lock_guard held{threads_mutex_};
+    threads.swap(threads_);
+  }
+  for (auto& each : threads)
+    each.join();
+}
+
+/// Runs the loop on this thread, which has the role. @returns true when the loop is over, false
+/// when the role was lost.
+bool multiplexer::lead() {
   unsigned turns = 0;
   while (!finished()) {
-    if (!turn())
-      sleep();
-    else if (++turns % turns_between_socket_looks == 0)
+    auto found = turn();
+    if (found == pass::idle)
+      found = spin();
+    if (found == pass::idle)
+      found = sleep();
+    else if (found == pass::busy && ++turns % turns_between_socket_looks == 0)
       poll_once(false);
+    if (found == pass::lost)
+      return false;
   }
+  end();
+  return true;
+}
+
+/// Takes the loop over whenever a handler keeps it, until it is over.
+void multiplexer::stand_by() {
+  while (role_.stand_by()) {
+    log_for("transport")
+        ->debug("actor {} keeps the loop: another thread goes on with it", handling_);
+    budget_.overran(handling_, engine::clock::now());
+    engine_->awake(); // the handler may have begun in the turn before a sleep
+    keep_watched();
+    if (lead())
+      return;
+  }
+}
+
+/// A handler may keep the loop from now on: sees to it that somebody would notice.
+void multiplexer::keep_watched() {
+  if (!settings_.run_handlers || !may_add_threads_ || !role_.unwatched())
+    return;
+  try {
+    std::lock_guard held{threads_mutex_};
+    threads_.emplace_back([this] { stand_by(); });
+  } catch (const std::system_error& e) {
+    may_add_threads_ = false;
+    log_for("transport")
+        ->warn("actors run on CAF's scheduler only: no thread to watch the loop: {}", e.what());
+  }
+}
+
+/// The loop is over.
+void multiplexer::end() {
+  settings_.run_handlers = false;
   if (!scribes_.empty())
     log_for("transport")
         ->warn("{} connections did not take all that was sent before the end", scribes_.size());
@@ -324,6 +468,7 @@ void multiplexer::run() {
   turn();
   unwatch_engine();
   ended_.store(true);
+  role_.close();
 }
 
 // -- start and stop
@@ -353,7 +498,7 @@ multiplexer::supervisor_ptr multiplexer::make_supervisor() {
     explicit impl(multiplexer& owner) : owner_(owner) {}
     ~impl() override {
       auto owner = &owner_;
-      owner->dispatch([owner] { owner->begin_to_stop(); });
+      owner->post([owner] { owner->begin_to_stop(); });
     }
 
   private:
@@ -371,7 +516,7 @@ void multiplexer::begin_to_stop() {
 bool multiplexer::finished() {
   if (!stopping_)
     return false;
-  auto idle = scribes_.empty() && local_.empty() && posted_.empty() &&
+  auto idle = scribes_.empty() && runnable_.empty() && posted_.empty() &&
               num_socket_handlers() <= idle_handlers_;
   return idle || engine::clock::now() >= stop_deadline_;
 }

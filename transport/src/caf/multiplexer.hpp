@@ -3,7 +3,10 @@
 #pragma once
 
 #include "caf/caf_version.hpp"
+#include "handler_budget.hpp"
+#include "loop_role.hpp"
 #include "mpsc_queue.hpp"
+#include "spin_policy.hpp"
 #include "troupe/transport/channel.hpp"
 #include "troupe/transport/engine.hpp"
 #include "troupe/transport/memory_service.hpp"
@@ -11,9 +14,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -26,6 +29,10 @@ class stream_scribe;
 
 /// Derives from CAF's multiplexer for its TCP servants and its epoll, in which this loop sleeps
 /// too: the engine's descriptors are watched there like any other.
+///
+/// Actors that a message has made runnable run on the loop as well, as long as they are quick (see
+/// handler_budget). "The loop thread" is the one that has the role just now (see loop_role): a
+/// handler that blocks loses it, and then goes on like any other thread.
 class multiplexer final : public caf::io::network::default_multiplexer {
 public:
   explicit multiplexer(caf::actor_system* system);
@@ -36,6 +43,8 @@ public:
     channel_options channels;
     std::chrono::milliseconds connect_timeout{10'000};
     std::chrono::milliseconds shutdown_timeout{5'000};
+    std::chrono::nanoseconds spin_window{};
+    bool run_handlers = true; // on the loop
   };
 
   /// Opens the device; call before the loop runs. On failure the loop is CAF's own and every
@@ -80,10 +89,21 @@ private:
   using scribe_handle = caf::intrusive_ptr<stream_scribe>;
 
   bool uses_rdma() const noexcept;
-  bool turn();
-  bool run_posted();
-  void resume_one(caf::resumable* ptr);
-  void sleep();
+  bool on_loop() const noexcept;
+
+  /// What a pass of the loop came to.
+  enum class pass : uint8_t { idle, busy, lost }; // lost: another thread has the role now
+
+  bool lead();
+  void stand_by();
+  void end();
+  void keep_watched();
+  pass turn();
+  pass run_runnable();
+  pass spin();
+  pass sleep();
+  void run_own(caf::resumable* ptr);
+  bool run_handler(caf::resumable* ptr);
   bool finished();
   void begin_to_stop();
   void watch_engine();
@@ -105,9 +125,17 @@ private:
   std::atomic<bool> probing_ = false;
   std::atomic<std::thread::id> rdma_thread_;
 
-  mpsc_queue<caf::resumable*> posted_; // from other threads
-  std::vector<caf::resumable*> local_; // from this thread, or not finished
-  std::vector<caf::resumable*> running_;
+  loop_role role_;
+  std::mutex threads_mutex_;
+  std::vector<std::thread> threads_; // that have been added to the one that CAF started
+  bool may_add_threads_ = true;
+  handler_budget budget_{{}};
+  spin_policy spinning_{{}};
+  uint64_t handling_ = 0; // the actor whose handler runs
+
+  mpsc_queue<caf::resumable*> posted_;    // from other threads and from handlers
+  std::vector<caf::resumable*> runnable_; // from `next_runnable_` on
+  size_t next_runnable_ = 0;
   std::vector<std::unique_ptr<caf::io::network::event_handler>> watches_;
   size_t idle_handlers_ = 0; // descriptors in CAF's epoll that are always there
 

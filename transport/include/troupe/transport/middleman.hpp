@@ -14,8 +14,12 @@
 //   troupe.eager-threshold    messages from this many bytes on go by RDMA Read; default 32768
 //   troupe.connect-timeout    how long `remote_actor` waits for a connection; default 10s
 //   troupe.shutdown-timeout   how long the end of the system waits for peers to take what was sent;
-//   default 5s middleman.workers         default here: 0, messages are deserialized on the loop
-//   thread
+//                             default 5s
+//   troupe.run-handlers       whether actors that a message has made runnable run on the loop
+//   thread, as
+//                             long as they are quick; default true
+//   troupe.spin-window        how long the loop looks for work before it sleeps; default 0s
+//   middleman.workers         default here: 0, messages are deserialized on the loop thread
 #pragma once
 
 #include "troupe/transport/error.hpp"
