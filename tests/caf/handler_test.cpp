@@ -79,6 +79,8 @@ TEST_CASE("handlers that wait for the network do not keep it waiting") {
 
 TEST_CASE("an actor that takes its time keeps nobody from being answered") {
   config server_config;
+  // An actor that is not admitted to the loop goes there, and would keep the only thread.
+  server_config.set("scheduler.max-threads", size_t{2});
   config client_config;
   caf::actor_system server{server_config};
   caf::actor_system client{client_config};

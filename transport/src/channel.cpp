@@ -468,25 +468,33 @@ void channel::take(size_t bytes) {
 void channel::deliver() {
   delivering_ = true;
   while (reader_ && !reading_ && !arrivals_.empty()) {
-    if (target_.empty()) {
-      target_ = reader_->next_buffer();
+    auto& front = arrivals_.front();
+    auto in_slab = front.begin < front.end;
+    auto ready =
+        in_slab ? byte_view{memory_->receive->bytes()}.subspan(front.begin, front.end - front.begin)
+        : bounce_begin_ < bounce_end_ ? byte_view{memory_->bounce->bytes()}.subspan(
+                                            bounce_begin_, bounce_end_ - bounce_begin_)
+                                      : byte_view{};
+    size_t used = 0;  // by the reader, in place
+    size_t taken = 0; // into its buffer
+    if (target_.empty() && !ready.empty())
+      used = reader_->on_bytes(ready);
+    if (used == 0) {
+      if (!reader_)
+        break;
+      if (target_.empty())
+        target_ = reader_->next_buffer();
       if (target_.empty())
         break;
+      auto wanted = target_.subspan(filled_);
+      if (!ready.empty()) {
+        taken = std::min(wanted.size(), ready.size());
+        std::memcpy(wanted.data(), ready.data(), taken);
+      } else if (front.rest.length > 0) {
+        start_read(front);
+      }
     }
-    auto& front = arrivals_.front();
-    auto wanted = target_.subspan(filled_);
-    size_t taken = 0;
-    if (front.begin < front.end) {
-      taken = std::min(wanted.size(), front.end - front.begin);
-      std::memcpy(wanted.data(), memory_->receive->data() + front.begin, taken);
-      front.begin += taken;
-    } else if (bounce_begin_ < bounce_end_) {
-      taken = std::min(wanted.size(), bounce_end_ - bounce_begin_);
-      std::memcpy(wanted.data(), memory_->bounce->data() + bounce_begin_, taken);
-      bounce_begin_ += taken;
-    } else if (front.rest.length > 0) {
-      start_read(front);
-    }
+    (in_slab ? front.begin : bounce_begin_) += ready.empty() ? 0 : used + taken;
     if (front.begin == front.end && front.holds_slab)
       release_slab(front);
     if (state_ == state::ended || state_ == state::draining)

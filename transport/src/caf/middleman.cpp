@@ -1,6 +1,7 @@
 #include "troupe/transport/middleman.hpp"
 
 #include "caf/multiplexer.hpp"
+#include "caf/node_broker.hpp"
 #include "troupe/transport/log.hpp"
 
 #include <algorithm>
@@ -57,6 +58,8 @@ void middleman::init(caf::actor_system_config& config) {
 }
 
 void middleman::start() {
+  if (backend_->ready())
+    named_broker<node_broker>(caf::atom("BASP")); // CAF finds it there, and makes none of its own
   caf::io::middleman::start();
   // CAF asks its backend for ports and connections in the same words for its own actors as for
   // brokers of the application. The former come from the thread of its middleman actor: make it ask

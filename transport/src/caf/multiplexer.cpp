@@ -67,6 +67,8 @@ multiplexer::multiplexer(caf::actor_system* system)
     : default_multiplexer(system),
       max_throughput_(caf::get_or(system->config(), "scheduler.max-throughput",
                                   caf::defaults::scheduler::max_throughput)),
+      times_out_(caf::get_or(system->config(), "middleman.heartbeat-interval",
+                             caf::defaults::middleman::heartbeat_interval) > caf::timespan{}),
       role_(watch_period) {}
 
 multiplexer::~multiplexer() {
@@ -202,7 +204,9 @@ void multiplexer::start_connecting(const endpoint& remote,
 multiplexer::scribe_handle multiplexer::new_stream_scribe() {
   auto handle = caf::io::connection_handle::from_int(++last_handle_);
   auto scribe = caf::make_counted<stream_scribe>(*this, handle);
-  scribes_.insert(scribe);
+  scribes_.emplace(handle, scribe);
+  std::lock_guard held{boxes_mutex_};
+  boxes_.emplace(handle, scribe->box());
   return scribe;
 }
 
@@ -246,9 +250,21 @@ void multiplexer::transmit_later(stream_scribe& scribe) {
 }
 
 void multiplexer::release(stream_scribe& scribe) {
-  scribe_handle handle{&scribe};
-  scribes_.erase(handle);
-  dying_.push_back(std::move(handle));
+  dying_.emplace_back(&scribe);
+  scribes_.erase(scribe.hdl());
+  std::lock_guard held{boxes_mutex_};
+  boxes_.erase(scribe.hdl());
+}
+
+void multiplexer::transmit_soon(caf::io::connection_handle connection) {
+  filled_.push(connection);
+  engine_->notify();
+}
+
+std::shared_ptr<outbox> multiplexer::outbox_of(caf::io::connection_handle connection) {
+  std::lock_guard held{boxes_mutex_};
+  auto found = boxes_.find(connection);
+  return found == boxes_.end() ? nullptr : found->second;
 }
 
 // -- what runs on the loop
@@ -338,10 +354,20 @@ multiplexer::pass multiplexer::turn() {
   auto ran = run_runnable();
   if (ran == pass::lost)
     return ran;
+  busy = transmit() || busy;
+  return busy ? pass::busy : ran;
+}
+
+/// Sends what was written in this turn: all of a connection together.
+bool multiplexer::transmit() {
+  auto any = filled_.take_all(filled_now_);
+  for (auto connection : std::exchange(filled_now_, {}))
+    if (auto found = scribes_.find(connection); found != scribes_.end())
+      found->second->transmit();
   for (auto& scribe : std::exchange(dirty_, {}))
     scribe->transmit();
   dying_.clear();
-  return busy ? pass::busy : ran;
+  return any;
 }
 
 multiplexer::pass multiplexer::spin() {
@@ -463,7 +489,7 @@ void multiplexer::end() {
   if (!scribes_.empty())
     log_for("transport")
         ->warn("{} connections did not take all that was sent before the end", scribes_.size());
-  for (auto& scribe : std::exchange(scribes_, {}))
+  for (auto& [handle, scribe] : std::exchange(scribes_, {}))
     scribe->drop();
   turn();
   unwatch_engine();
@@ -516,7 +542,7 @@ void multiplexer::begin_to_stop() {
 bool multiplexer::finished() {
   if (!stopping_)
     return false;
-  auto idle = scribes_.empty() && runnable_.empty() && posted_.empty() &&
+  auto idle = scribes_.empty() && runnable_.empty() && posted_.empty() && filled_.empty() &&
               num_socket_handlers() <= idle_handlers_;
   return idle || engine::clock::now() >= stop_deadline_;
 }

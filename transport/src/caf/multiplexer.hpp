@@ -3,6 +3,7 @@
 #pragma once
 
 #include "caf/caf_version.hpp"
+#include "caf/outbox.hpp"
 #include "handler_budget.hpp"
 #include "loop_role.hpp"
 #include "mpsc_queue.hpp"
@@ -17,9 +18,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 namespace troupe::transport {
@@ -79,6 +80,12 @@ public:
   // ---------------------------------------------------------
   /// Sends the scribe's write buffer at the end of this turn.
   void transmit_later(stream_scribe& scribe);
+  /// The same from any thread, for what is in the connection's outbox.
+  void transmit_soon(caf::io::connection_handle connection);
+  /// The outbox of a connection; null when it has none (plain TCP) or is gone. Any thread.
+  std::shared_ptr<outbox> outbox_of(caf::io::connection_handle connection);
+  /// Whether CAF gives up connections that it has not heard from.
+  bool times_out() const noexcept { return times_out_; }
   /// Forgets a scribe whose channel is done; it may die at the end of the turn.
   void release(stream_scribe& scribe);
   void accept(stream_doorman& doorman, std::unique_ptr<connection_request> request);
@@ -100,6 +107,7 @@ private:
   void keep_watched();
   pass turn();
   pass run_runnable();
+  bool transmit();
   pass spin();
   pass sleep();
   void run_own(caf::resumable* ptr);
@@ -121,6 +129,7 @@ private:
   std::unique_ptr<memory_service> memory_;
   settings settings_;
   size_t max_throughput_;
+  bool times_out_;
 
   std::atomic<bool> probing_ = false;
   std::atomic<std::thread::id> rdma_thread_;
@@ -139,7 +148,12 @@ private:
   std::vector<std::unique_ptr<caf::io::network::event_handler>> watches_;
   size_t idle_handlers_ = 0; // descriptors in CAF's epoll that are always there
 
-  std::set<scribe_handle> scribes_;  // with a channel that is not done
+  std::unordered_map<caf::io::connection_handle, scribe_handle>
+      scribes_; // with a channel that is not done
+  std::mutex boxes_mutex_;
+  std::unordered_map<caf::io::connection_handle, std::shared_ptr<outbox>> boxes_; // of scribes_
+  mpsc_queue<caf::io::connection_handle> filled_; // connections whose outbox has something
+  std::vector<caf::io::connection_handle> filled_now_;
   std::vector<scribe_handle> dirty_; // to be transmitted
   std::vector<scribe_handle> dying_;
   int64_t last_handle_ = first_handle;

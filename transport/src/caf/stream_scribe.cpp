@@ -1,6 +1,7 @@
 #include "caf/stream_scribe.hpp"
 
 #include "caf/multiplexer.hpp"
+#include "caf/node_broker.hpp"
 #include "troupe/transport/log.hpp"
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 namespace troupe::transport {
 
 stream_scribe::stream_scribe(multiplexer& owner, caf::io::connection_handle handle)
-    : scribe(handle), owner_(owner) {}
+    : scribe(handle), owner_(owner),
+      box_(std::make_shared<outbox>([&owner, handle] { owner.transmit_soon(handle); })) {}
 
 void stream_scribe::attach(std::unique_ptr<channel> stream) {
   stream_ = std::move(stream);
@@ -18,11 +20,34 @@ void stream_scribe::attach(std::unique_ptr<channel> stream) {
 }
 
 void stream_scribe::transmit() {
-  if (stream_ && !write_buffer_.empty())
+  if (!stream_)
+    return;
+  collect();
+  for (auto& each : outgoing_) {
+    stream_->send(each); // leaves a warm one
+    box_->recycle(std::move(each));
+  }
+  outgoing_.clear();
+  if (!write_buffer_.empty())
     stream_->send(write_buffer_);
 }
 
+/// Takes what other threads have sent. What the broker has written before came before it.
+void stream_scribe::collect() {
+  if (!write_buffer_.empty()) {
+    outgoing_.push_back(std::move(write_buffer_));
+    write_buffer_ = {};
+  }
+  box_->take_all(outgoing_);
+}
+
+std::vector<char>& stream_scribe::wr_buf() {
+  collect();
+  return write_buffer_;
+}
+
 void stream_scribe::drop() {
+  box_->close();
   stream_.reset();
   detach(&owner_, true);
 }
@@ -44,7 +69,7 @@ void stream_scribe::ack_writes(bool) {
 }
 
 void stream_scribe::flush() {
-  if (!write_buffer_.empty())
+  if (!write_buffer_.empty() || !outgoing_.empty())
     owner_.transmit_later(*this);
 }
 
@@ -52,6 +77,7 @@ void stream_scribe::graceful_shutdown() {
   caf::intrusive_ptr<stream_scribe> alive{this};
   if (stream_ && !std::exchange(closing_, true)) {
     transmit();
+    box_->close();
     peer_ = stream_->peer();
     stream_->close([alive] { alive->owner_.release(*alive); });
   }
@@ -86,15 +112,50 @@ void stream_scribe::remove_from_loop() {
 // -- channel::reader
 // ------------------------------------------------------------------------------------
 
+/// Whether a message needs nothing of the broker. Before the handshake everything does.
+bool stream_scribe::passes_broker(const basp::header& what) {
+  if (what.operation != basp::message_type::direct_message || !caf::io::basp::valid(what))
+    return false;
+  if (!peer_node_)
+    peer_node_ = static_cast<node_broker*>(parent())->peer_of(hdl());
+  return static_cast<bool>(peer_node_);
+}
+
+/// @returns whether more may be delivered.
+bool stream_scribe::deliver(const basp::header& what, byte_view payload) {
+  auto broker = static_cast<node_broker*>(parent());
+  broker->deliver(owner_, peer_node_, what, payload);
+  return active_ && !closing_;
+}
+
+/// Delivers the whole messages at the beginning of `bytes` from where they lie.
+size_t stream_scribe::on_bytes(byte_view bytes) {
+  size_t used = 0;
+  while (active_ && !closing_ && at_header_ && !passing_ && read_bytes_ == basp::header_size &&
+         bytes.size() - used >= basp::header_size) {
+    auto what = basp::decode(bytes.subspan(used));
+    auto rest = bytes.subspan(used + basp::header_size);
+    if (what.payload_len > rest.size() || !passes_broker(what))
+      break;
+    used += basp::header_size + what.payload_len;
+    if (!deliver(what, rest.first(what.payload_len)))
+      break;
+  }
+  if (used > 0 && owner_.times_out())
+    static_cast<node_broker*>(parent())->heard_from(hdl());
+  return used;
+}
+
 byte_span stream_scribe::next_buffer() {
   if (!active_ || read_bytes_ == 0)
     return {};
+  auto size = passing_ ? passing_->payload_len : read_bytes_;
   try {
-    read_buffer_.resize(read_bytes_);
+    read_buffer_.resize(size);
   } catch (const std::bad_alloc&) {
     log_for("transport")
-        ->error("no memory for a message of {} bytes from {}:{}: connection closed", read_bytes_,
-                addr(), port());
+        ->error("no memory for a message of {} bytes from {}:{}: connection closed", size, addr(),
+                port());
     // Not from within the channel's delivery.
     owner_.loop().after({}, [self = caf::intrusive_ptr<stream_scribe>{this}] {
       self->on_end({errc::limit_too_low, "no memory for an incoming message"});
@@ -106,6 +167,21 @@ byte_span stream_scribe::next_buffer() {
 }
 
 void stream_scribe::on_filled() {
+  auto bytes = std::as_bytes(std::span{read_buffer_});
+  if (passing_) {
+    deliver(*std::exchange(passing_, std::nullopt), bytes);
+    if (owner_.times_out())
+      static_cast<node_broker*>(parent())->heard_from(hdl());
+    return;
+  }
+  if (std::exchange(at_header_, true) && read_buffer_.size() == basp::header_size) {
+    auto what = basp::decode(bytes);
+    if (passes_broker(what)) {
+      passing_ = what;
+      return;
+    }
+    at_header_ = what.payload_len == 0;
+  }
   if (!consume(&owner_, read_buffer_.data(), read_buffer_.size()))
     active_ = false;
 }
@@ -114,6 +190,7 @@ void stream_scribe::on_end(const error& reason) {
   caf::intrusive_ptr<stream_scribe> alive{this};
   if (std::exchange(closing_, true))
     return;
+  box_->close();
   if (reason.code() != errc::disconnected)
     log_for("transport")->warn("{}", reason.text());
   owner_.release(*this);

@@ -45,6 +45,11 @@ public:
   public:
     virtual ~reader() = default;
 
+    /// Offers bytes of the stream where they lie, when no buffer is being filled. @returns how many
+    /// from the beginning it has used; they are not offered again. When it uses none, `next_buffer`
+    /// is asked.
+    virtual size_t on_bytes(byte_view) { return 0; }
+
     /// Where the next bytes of the stream go; filled completely before `on_filled`. Must stay valid
     /// until then. Empty: not now; `channel::resume` asks again.
     virtual byte_span next_buffer() = 0;

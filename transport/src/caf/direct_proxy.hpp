@@ -1,0 +1,35 @@
+// A remote actor whose messages are serialized by the thread that sends them. Internal.
+#pragma once
+
+#include "caf/caf_version.hpp"
+#include "caf/outbox.hpp"
+
+#include <atomic>
+#include <caf/forwarding_actor_proxy.hpp>
+#include <memory>
+
+namespace troupe::transport {
+
+/// CAF's own proxy hands every message to its BASP broker, which serializes it on the network
+/// thread. This one writes what the broker would write into the outbox of the connection. By the
+/// broker still go messages of third nodes, which must be routed, and links: CAF holds the lock of
+/// an actor while it links it, and serializing its handle takes that lock.
+class direct_proxy final : public caf::forwarding_actor_proxy {
+public:
+  /// `box` belongs to the connection with the actor's node.
+  direct_proxy(caf::actor_config& config, caf::actor broker, std::shared_ptr<outbox> box);
+
+  void enqueue(caf::mailbox_element_ptr what, caf::execution_unit* context) override;
+
+private:
+  bool sendable(const caf::strong_actor_ptr& sender) const;
+  bool send(const caf::strong_actor_ptr& sender, caf::message_id id,
+            const std::vector<caf::strong_actor_ptr>& stages,
+            const caf::type_erased_tuple& content);
+  void refuse(const caf::strong_actor_ptr& sender, caf::message_id id, const caf::error& why);
+
+  std::shared_ptr<outbox> box_;
+  std::atomic<caf::actor_id> last_sender_ = 0; // known to be registered
+};
+
+} // namespace troupe::transport
