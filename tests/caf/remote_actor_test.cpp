@@ -11,6 +11,7 @@
 #include <numeric>
 #include <optional>
 #include <sys/wait.h>
+#include <troupe/transport/engine.hpp>
 #include <troupe/transport/middleman.hpp>
 
 using namespace caf_backend;
@@ -82,6 +83,62 @@ TEST_CASE_FIXTURE(fixture, "payloads of every protocol arrive whole") {
     auto bytes = pattern(size);
     CHECK(ask<std::vector<char>>(whom, bytes) == bytes);
   }
+}
+
+TEST_CASE_FIXTURE(fixture, "messages with several long parts arrive whole") {
+  for (size_t size : {10UL, 40'000UL, 3UL << 20}) {
+    CAPTURE(size);
+    auto bytes = pattern(size);
+    std::string text(bytes.rbegin(), bytes.rend());
+    std::optional<std::vector<char>> first;
+    std::optional<std::string> second;
+    self->request(whom, patience, bytes, text, uint64_t{7})
+        .receive(
+            [&](std::vector<char>& a, std::string& b, uint64_t number) {
+              first = std::move(a);
+              second = std::move(b);
+              CHECK(number == 7);
+            },
+            [&](const caf::error& e) { FAIL(system.render(e)); });
+    CHECK(first == bytes);
+    CHECK(second == text);
+  }
+}
+
+TEST_CASE_FIXTURE(fixture, "what cannot be registered is carried by frames") {
+  if (under_test().device.find("soft") != 0) {
+    MESSAGE("skipped: only the soft device has few enough keys to use them all up");
+    return;
+  }
+  auto& device = troupe::transport::middleman::of(system).loop().adapter();
+  std::vector<std::byte> memory(4096);
+  std::vector<std::unique_ptr<troupe::transport::memory_region>> regions;
+  for (;;) {
+    auto region = device.register_memory(memory, troupe::transport::access::local);
+    if (!region)
+      break;
+    regions.push_back(std::move(*region));
+    REQUIRE(regions.size() < 1'000'000);
+  }
+  for (size_t size : {40'000UL, 300'000UL, 3UL << 20}) {
+    CAPTURE(size);
+    auto bytes = pattern(size);
+    CHECK(ask<uint64_t>(whom, bytes, true) == checksum(bytes));
+  }
+}
+
+TEST_CASE_FIXTURE(fixture,
+                  "long messages to an actor that is gone are dropped, and free their memory") {
+  auto spawned = system.middleman().remote_spawn<caf::actor>(whom.node(), "helper",
+                                                             caf::make_message(), patience);
+  REQUIRE_MESSAGE(spawned, system.render(spawned.error()));
+  self->monitor(*spawned);
+  self->send(*spawned, std::string{"quit"});
+  for (int i = 0; i < 5; ++i)
+    self->send(*spawned, pattern(2UL << 20));
+  self->receive([](caf::down_msg&) {}, caf::after(patience) >> [] { FAIL("no down message"); });
+  auto bytes = pattern(100'000);
+  CHECK(ask<std::vector<char>>(whom, bytes) == bytes);
 }
 
 TEST_CASE_FIXTURE(fixture, "a message of 64 MiB crosses and comes back") {

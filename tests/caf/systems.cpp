@@ -26,11 +26,22 @@ config::config() {
   add_actor_type("helper", helper);
 }
 
+uint64_t checksum(const std::vector<char>& bytes) {
+  uint64_t sum = 14695981039346656037U; // FNV-1a
+  for (auto each : bytes)
+    sum = (sum ^ static_cast<uint8_t>(each)) * 1099511628211U;
+  return sum;
+}
+
 caf::behavior helper(caf::event_based_actor* self) {
   auto expected = std::make_shared<uint64_t>(0);
   return {
       [](int a, int b) { return a + b; },
       [](std::vector<char>& bytes) { return std::move(bytes); },
+      [](const std::vector<char>& bytes, bool) { return checksum(bytes); },
+      [](std::vector<char>& bytes, std::string& text, uint64_t number) {
+        return caf::make_message(std::move(bytes), std::move(text), number);
+      },
       [expected](uint64_t number) {
         if (number == *expected)
           ++*expected;

@@ -25,9 +25,14 @@ struct config : caf::actor_system_config {
 
 using adder = caf::typed_actor<caf::replies_to<int, int>::with<int>>;
 
+/// A number that hardly any other bytes have.
+uint64_t checksum(const std::vector<char>& bytes);
+
 /// An actor that adds, echoes bytes, counts, and ends when told.
 ///   (int, int) -> int           their sum
 ///   (std::vector<char>) -> same
+///   (std::vector<char>, bool) -> uint64_t: their checksum
+///   (std::vector<char>, std::string, uint64_t) -> same
 ///   (std::string "count") -> uint64_t: how many (uint64_t) it got, in order; they are numbered
 ///   from 0 (std::string "quit") -> ends with exit_reason::user_shutdown (std::string "exit") ->
 ///   the whole process ends

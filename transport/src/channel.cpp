@@ -14,7 +14,9 @@ namespace {
 constexpr size_t header_bytes = 8;
 constexpr size_t rendezvous_body_bytes = 24;
 constexpr size_t done_body_bytes = 4;
-constexpr size_t prefix_bytes = 256; // of a segment, sent along with its announcement
+constexpr size_t attached_entry_bytes = 24;
+constexpr size_t most_attachments = 64 * 1024; // announced and not read
+constexpr size_t prefix_bytes = 256;           // of a segment, sent along with its announcement
 constexpr size_t bounce_bytes = 256 * 1024;
 constexpr uint32_t most_reads = 8;
 constexpr size_t most_spare_bytes = 8 * 1024 * 1024;
@@ -161,7 +163,10 @@ void channel::end_with(const error& reason) {
 void channel::retire() {
   state_ = state::ended;
   waiting_.clear();
+  copied_.clear();
   arrivals_.clear();
+  attachments_.clear();
+  fetching_.reset();
   backlog_ = 0;
   target_ = {};
   loop_.retire(std::move(pair_), queues_, std::move(memory_));
@@ -193,7 +198,7 @@ void channel::finish_if_drained() {
 // -- sending
 // ------------------------------------------------------------------------------------------
 
-void channel::send(std::vector<char>& segment) {
+void channel::send(std::vector<char>& segment, std::vector<attachment> attached) {
   if (segment.empty())
     return;
   if (state_ == state::ended || state_ == state::draining) {
@@ -201,7 +206,9 @@ void channel::send(std::vector<char>& segment) {
     return;
   }
   backlog_ += segment.size();
-  waiting_.push_back(std::move(segment));
+  for (auto& each : attached)
+    backlog_ += each.bytes.size();
+  waiting_.push_back({std::move(segment), std::move(attached)});
   segment = {};
   if (!spare_.empty()) {
     spare_bytes_ -= spare_.back().capacity();
@@ -254,9 +261,10 @@ void channel::pump() {
         return;
       dones_.pop_front();
     } else if (!waiting_.empty()) {
-      auto fits_rendezvous = front_sent_ == 0 && !front_eager_ &&
-                             waiting_.front().size() >= options_.rendezvous_threshold;
-      if (fits_rendezvous) {
+      if (!waiting_.front().attached.empty()) {
+        if (!announce_attached())
+          return;
+      } else if (goes_by_rendezvous(waiting_.front())) {
         if (!offer_front())
           return;
       } else if (!post_frame(frame::data, pack_waiting())) {
@@ -278,48 +286,94 @@ size_t channel::pack_waiting() {
   size_t packed = 0;
   while (packed < body.size() && !waiting_.empty()) {
     auto& front = waiting_.front();
-    if (packed > 0 && front_sent_ == 0 && front.size() >= options_.rendezvous_threshold)
+    if (packed > 0 && (!front.attached.empty() || goes_by_rendezvous(front)))
       break;
-    auto count = std::min(body.size() - packed, front.size() - front_sent_);
-    std::memcpy(body.data() + packed, front.data() + front_sent_, count);
+    auto count = std::min(body.size() - packed, front.bytes.size() - front_sent_);
+    std::memcpy(body.data() + packed, front.bytes.data() + front_sent_, count);
     packed += count;
     front_sent_ += count;
-    if (front_sent_ == front.size()) {
-      recycle(std::move(front));
+    if (front_sent_ == front.bytes.size()) {
+      recycle(std::move(front.bytes));
       waiting_.pop_front();
       front_sent_ = 0;
-      front_eager_ = false;
     }
   }
   backlog_ -= packed;
   return packed;
 }
 
+bool channel::goes_by_rendezvous(const outgoing& what) const noexcept {
+  return front_sent_ == 0 && !what.eager && what.bytes.size() >= options_.rendezvous_threshold;
+}
+
 /// Announces the segment at the front. @returns false when the channel can do no more now.
 bool channel::offer_front() {
   auto& front = waiting_.front();
-  auto region = loop_.adapter().register_memory(std::as_writable_bytes(std::span{front}),
+  auto region = loop_.adapter().register_memory(std::as_writable_bytes(std::span{front.bytes}),
                                                 access::remote_read);
   if (!region) {
     log_for("transport")
-        ->warn("a message of {} bytes is copied instead of read by RDMA: {}", front.size(),
+        ->warn("a message of {} bytes is copied instead of read by RDMA: {}", front.bytes.size(),
                region.error().text());
-    front_eager_ = true;
+    front.eager = true;
     return true;
   }
   auto remote = (*region)->remote();
-  auto prefix = std::min(prefix_bytes, front.size());
+  auto prefix = std::min(prefix_bytes, front.bytes.size());
   auto id = ++last_offer_;
   auto body = frame_body();
   store(body, 0, remote.address);
-  store(body, 8, static_cast<uint64_t>(front.size()));
+  store(body, 8, static_cast<uint64_t>(front.bytes.size()));
   store(body, 16, remote.key);
   store(body, 20, id);
-  std::memcpy(body.data() + rendezvous_body_bytes, front.data(), prefix);
+  std::memcpy(body.data() + rendezvous_body_bytes, front.bytes.data(), prefix);
   if (!post_frame(frame::rendezvous, rendezvous_body_bytes + prefix))
     return false;
-  memory_->offers.emplace(id, offer{std::move(front), std::move(*region)});
+  memory_->offers.emplace(id, offer{std::move(front.bytes), {}, std::move(*region)});
   waiting_.pop_front();
+  return true;
+}
+
+/// Announces attachments of the segment at the front, as many as a frame holds. @returns false when
+/// the channel can do no more now.
+bool channel::announce_attached() {
+  auto& attached = waiting_.front().attached;
+  auto body = frame_body();
+  auto count = std::min(attached.size(), body.size() / attached_entry_bytes);
+  std::vector<std::pair<uint32_t, offer>> offers;
+  for (size_t i = 0; i < count; ++i) {
+    auto& each = attached[i];
+    byte_span bytes{const_cast<std::byte*>(each.bytes.data()), each.bytes.size()};
+    auto region = loop_.adapter().register_memory(bytes, access::remote_read);
+    remote_region remote{0, bytes.size(), 0};
+    auto id = ++last_offer_;
+    if (region) {
+      remote = (*region)->remote();
+      offers.emplace_back(id, offer{{}, std::move(each), std::move(*region)});
+    } else {
+      log_for("transport")
+          ->warn("{} bytes of a message are copied instead of read by RDMA: {}", bytes.size(),
+                 region.error().text());
+      auto begin = reinterpret_cast<const char*>(bytes.data());
+      copied_.push_back({{begin, begin + bytes.size()}, {}, true});
+    }
+    auto entry = body.subspan(i * attached_entry_bytes);
+    store(entry, 0, remote.address);
+    store(entry, 8, static_cast<uint64_t>(bytes.size()));
+    store(entry, 16, remote.key);
+    store(entry, 20, id);
+  }
+  if (!post_frame(frame::attached, count * attached_entry_bytes))
+    return false;
+  for (auto& each : offers)
+    memory_->offers.emplace(each.first, std::move(each.second));
+  attached.erase(attached.begin(), attached.begin() + static_cast<ptrdiff_t>(count));
+  // The copies follow the segment. (A deque moves its elements onto themselves to insert nothing.)
+  if (attached.empty() && !copied_.empty()) {
+    waiting_.insert(waiting_.begin() + 1, std::make_move_iterator(copied_.begin()),
+                    std::make_move_iterator(copied_.end()));
+    copied_.clear();
+  }
   return true;
 }
 
@@ -416,14 +470,28 @@ void channel::on_frame(uint32_t slab, size_t length) {
                                                 : memory_->offers.end();
     if (found == memory_->offers.end())
       return violation("the end of a segment that was never announced");
-    auto bytes_sent = std::move(found->second.bytes);
+    backlog_ -= found->second.size();
+    found->second.region.reset();
+    recycle(std::move(found->second.bytes));
     memory_->offers.erase(found);
-    backlog_ -= bytes_sent.size();
-    recycle(std::move(bytes_sent));
     release_slab(got);
     break;
   }
   case frame::credit:
+    release_slab(got);
+    break;
+  case frame::attached:
+    if (body.empty() || body.size() % attached_entry_bytes != 0)
+      return violation("attachments that are cut short");
+    if (attachments_.size() + body.size() / attached_entry_bytes > most_attachments)
+      return violation("more attachments than a connection may have");
+    for (; !body.empty(); body = body.subspan(attached_entry_bytes)) {
+      remote_region from{load<uint64_t>(body, 0), load<uint64_t>(body, 8),
+                         load<uint32_t>(body, 16)};
+      if (from.length == 0)
+        return violation("an empty attachment");
+      attachments_.push_back({from, load<uint32_t>(body, 20)});
+    }
     release_slab(got);
     break;
   default:
@@ -462,12 +530,17 @@ void channel::take(size_t bytes) {
     return;
   target_ = {};
   filled_ = 0;
-  reader_->on_filled();
+  if (fetching_)
+    end_attachment();
+  else
+    reader_->on_filled();
 }
 
 void channel::deliver() {
   delivering_ = true;
   while (reader_ && !reading_ && !arrivals_.empty()) {
+    if (fetching_ ? attachments_.front().from.key != 0 : fetch_awaited_)
+      break; // the stream waits for attachments
     auto& front = arrivals_.front();
     auto in_slab = front.begin < front.end;
     auto ready =
@@ -477,13 +550,13 @@ void channel::deliver() {
                                       : byte_view{};
     size_t used = 0;  // by the reader, in place
     size_t taken = 0; // into its buffer
-    if (target_.empty() && !ready.empty())
+    if (target_.empty() && !ready.empty() && !fetching_)
       used = reader_->on_bytes(ready);
     if (used == 0) {
       if (!reader_)
         break;
       if (target_.empty())
-        target_ = reader_->next_buffer();
+        target_ = fetching_ ? fetching_->places[fetching_->next] : reader_->next_buffer();
       if (target_.empty())
         break;
       auto wanted = target_.subspan(filled_);
@@ -494,13 +567,15 @@ void channel::deliver() {
         start_read(front);
       }
     }
+    if (state_ == state::ended)
+      break;
     (in_slab ? front.begin : bounce_begin_) += ready.empty() ? 0 : used + taken;
     if (front.begin == front.end && front.holds_slab)
       release_slab(front);
     if (state_ == state::ended || state_ == state::draining)
       break;
     if (front.begin == front.end && front.rest.length == 0 && bounce_begin_ == bounce_end_ &&
-        !reading_) {
+        (!reading_ || reading_->attached)) {
       if (front.announced)
         dones_.push_back(front.id);
       arrivals_.pop_front();
@@ -515,6 +590,10 @@ void channel::deliver() {
 void channel::discard_arrivals() {
   if (reading_)
     return; // comes back here when the read is done
+  fetching_.reset();
+  for (auto& each : std::exchange(attachments_, {}))
+    if (each.from.key != 0)
+      dones_.push_back(each.id);
   while (!arrivals_.empty() && state_ == state::draining) {
     auto front = arrivals_.front();
     arrivals_.pop_front();
@@ -527,13 +606,21 @@ void channel::discard_arrivals() {
 }
 
 void channel::start_read(arrival& from) {
+  start_read({from.rest.address, from.rest.key}, from.rest.length, target_.subspan(filled_), false);
+}
+
+/// Starts to read some of the `available` bytes at `from`: into `wanted` if that can be registered,
+/// else into the bounce buffer. @returns false when the channel has failed.
+bool channel::start_read(remote_address from, uint64_t available, byte_span wanted, bool attached) {
   read_progress progress;
-  auto wanted = target_.subspan(filled_);
-  if (std::min<uint64_t>(wanted.size(), from.rest.length) >= options_.direct_threshold) {
-    progress.total = std::min<uint64_t>(wanted.size(), from.rest.length);
-    auto region = loop_.adapter().register_memory(wanted.first(progress.total), access::local);
+  progress.from = from;
+  progress.attached = attached;
+  auto fits = std::min<uint64_t>(wanted.size(), available);
+  if (attached || fits >= options_.direct_threshold) {
+    auto region = loop_.adapter().register_memory(wanted.first(fits), access::local);
     if (region) {
       memory_->direct = std::move(*region);
+      progress.total = fits;
       progress.into = memory_->direct.get();
       progress.direct = true;
     } else {
@@ -543,19 +630,21 @@ void channel::start_read(arrival& from) {
   if (!progress.direct) {
     if (!memory_->bounce) {
       auto region = loop_.adapter().allocate(bounce_bytes, access::local);
-      if (!region)
-        return end_with(region.error());
+      if (!region) {
+        end_with(region.error());
+        return false;
+      }
       memory_->bounce = std::move(*region);
     }
-    progress.total = std::min<uint64_t>(bounce_bytes, from.rest.length);
+    progress.total = std::min<uint64_t>(bounce_bytes, attached ? fits : available);
     progress.into = memory_->bounce.get();
   }
   reading_ = progress;
   continue_read();
+  return true;
 }
 
 void channel::continue_read() {
-  auto& from = arrivals_.front();
   auto& limits = loop_.adapter().limits();
   auto in_flight = std::clamp<uint32_t>(limits.max_reads, 1, most_reads);
   auto chunk = std::min<uint64_t>(options_.chunk_bytes, limits.max_message);
@@ -565,7 +654,7 @@ void channel::continue_read() {
     work.op = opcode::read;
     work.id = read_tag | length;
     work.local = {reading_->into, reading_->posted, length};
-    work.remote = {from.rest.address + reading_->posted, from.rest.key};
+    work.remote = {reading_->from.address + reading_->posted, reading_->from.key};
     if (auto posted = pair_->post(work); !posted) {
       if (posted.error().code() != errc::no_resources)
         end_with(posted.error());
@@ -582,34 +671,117 @@ void channel::on_read_done(size_t bytes) {
   if (reading_->finished < reading_->total)
     return continue_read();
   auto finished = *std::exchange(reading_, std::nullopt);
-  auto& from = arrivals_.front();
-  from.rest.address += finished.total;
-  from.rest.length -= finished.total;
   memory_->direct.reset();
-  if (state_ == state::draining) {
-    discard_arrivals();
-    return pump();
-  }
-  if (from.rest.length == 0 &&
-      from.announced) { // the peer may free it, though we have yet to hand it on
-    dones_.push_back(from.id);
-    from.announced = false;
-  }
-  if (finished.direct) {
-    if (from.rest.length == 0)
-      arrivals_.pop_front();
-    delivering_ = true;
-    take(finished.total);
-    delivering_ = false;
+  if (finished.attached) {
+    if (state_ != state::draining)
+      on_attached_read(finished);
   } else {
-    bounce_begin_ = 0;
-    bounce_end_ = finished.total;
+    auto& from = arrivals_.front();
+    from.rest.address += finished.total;
+    from.rest.length -= finished.total;
+    if (state_ != state::draining) {
+      if (from.rest.length == 0 &&
+          from.announced) { // the peer may free it, though we have yet to hand it on
+        dones_.push_back(from.id);
+        from.announced = false;
+      }
+      if (finished.direct) {
+        if (from.rest.length == 0)
+          arrivals_.pop_front();
+        delivering_ = true;
+        take(finished.total);
+        delivering_ = false;
+      } else {
+        bounce_begin_ = 0;
+        bounce_end_ = finished.total;
+      }
+    }
   }
   if (state_ == state::draining)
     discard_arrivals();
-  else
+  else if (state_ != state::ended)
     deliver();
   pump();
+}
+
+// -- attachments
+// ----------------------------------------------------------------------------------------
+
+std::optional<std::vector<uint64_t>> channel::attachments(size_t count) const {
+  if (count > attachments_.size())
+    return std::nullopt;
+  std::vector<uint64_t> lengths;
+  for (size_t i = 0; i < count; ++i)
+    lengths.push_back(attachments_[i].from.length);
+  return lengths;
+}
+
+void channel::fetch(std::vector<byte_span> places, std::shared_ptr<void> owner,
+                    std::function<void()> done) {
+  if (state_ == state::ended || state_ == state::draining || !memory_)
+    return;
+  fetch_awaited_ = false;
+  memory_->fetched = std::move(owner);
+  fetching_ = fetching{std::move(places), 0, 0, std::move(done)};
+  go_on_fetching();
+  resume();
+}
+
+void channel::skip(size_t count) {
+  // Those that follow in the stream must be read all the same.
+  std::vector<byte_span> places;
+  auto bin = std::make_shared<std::vector<std::vector<char>>>();
+  for (; count > 0 && places.empty(); --count) {
+    auto next = attachments_.front();
+    if (next.from.key == 0) {
+      for (size_t i = 0; i < count; ++i)
+        places.push_back(
+            std::as_writable_bytes(std::span{bin->emplace_back(attachments_[i].from.length)}));
+      break;
+    }
+    dones_.push_back(next.id);
+    attachments_.pop_front();
+  }
+  fetch(std::move(places), std::move(bin), [] {});
+}
+
+/// Reads the next attachment, or ends when there is none. One that follows in the stream is read by
+/// `deliver`.
+void channel::go_on_fetching() {
+  if (fetching_->next == fetching_->places.size()) {
+    auto finished = std::move(*fetching_);
+    fetching_.reset();
+    memory_->fetched.reset();
+    finished.done();
+    return;
+  }
+  auto& from = attachments_.front().from;
+  if (from.key == 0)
+    return;
+  auto place = fetching_->places[fetching_->next].subspan(fetching_->filled);
+  start_read({from.address + fetching_->filled, from.key}, from.length - fetching_->filled, place,
+             true);
+}
+
+void channel::on_attached_read(const read_progress& finished) {
+  auto place = fetching_->places[fetching_->next].subspan(fetching_->filled);
+  if (!finished.direct)
+    std::memcpy(place.data(), memory_->bounce->data(), finished.total);
+  fetching_->filled += finished.total;
+  if (fetching_->filled == fetching_->places[fetching_->next].size())
+    end_attachment();
+  else
+    go_on_fetching();
+}
+
+/// The next attachment is where it is wanted.
+void channel::end_attachment() {
+  if (attachments_.front().from.key != 0)
+    dones_.push_back(attachments_.front().id);
+  attachments_.pop_front();
+  ++fetching_->next;
+  fetching_->filled = 0;
+  go_on_fetching();
 }
 
 } // namespace troupe::transport

@@ -5,7 +5,7 @@
 
 #include <caf/actor_registry.hpp>
 #include <caf/actor_system.hpp>
-#include <caf/binary_serializer.hpp>
+#include <caf/exit_reason.hpp>
 #include <caf/make_message.hpp>
 #include <caf/system_messages.hpp>
 #include <string>
@@ -48,29 +48,26 @@ thread_local outbox::bytes scratch::shared;
 } // namespace
 
 direct_proxy::direct_proxy(caf::actor_config& config, caf::actor broker,
-                           std::shared_ptr<outbox> box)
-    : forwarding_actor_proxy(config, std::move(broker)), box_(std::move(box)) {}
+                           std::shared_ptr<outbox> box, size_t long_run)
+    : forwarding_actor_proxy(config, std::move(broker)), box_(std::move(box)), long_run_(long_run) {
+}
 
 void direct_proxy::enqueue(caf::mailbox_element_ptr what, caf::execution_unit* context) {
-  auto& content = what->content();
-  if (sendable(what->sender)) {
+  // Messages on behalf of a third node's actor must be routed, which the broker knows how to do.
+  if (!what->sender || what->sender->node() == home_system().node()) {
+    auto& content = what->content();
     if (content.match_elements<caf::exit_msg>())
       unlink_from(content.get_as<caf::exit_msg>(0).source);
-    if (send(what->sender, what->mid, what->stages, content))
+    if (send(what))
       return;
   }
   forwarding_actor_proxy::enqueue(std::move(what), context);
 }
 
-/// Messages on behalf of a third node's actor must be routed, which the broker knows how to do.
-bool direct_proxy::sendable(const caf::strong_actor_ptr& sender) const {
-  return !sender || sender->node() == home_system().node();
-}
-
-/// @returns false when the connection is gone.
-bool direct_proxy::send(const caf::strong_actor_ptr& sender, caf::message_id id,
-                        const std::vector<caf::strong_actor_ptr>& stages,
-                        const caf::type_erased_tuple& content) {
+/// @returns false when the connection is gone; `what` is still there then.
+bool direct_proxy::send(caf::mailbox_element_ptr& what) {
+  auto sender = what->sender;
+  auto id = what->mid;
   auto source = sender ? sender->id() : caf::invalid_actor_id;
   if (sender && last_sender_.load(std::memory_order_relaxed) != source) {
     home_system().registry().put(source, sender); // so that the answer finds it
@@ -79,25 +76,41 @@ bool direct_proxy::send(const caf::strong_actor_ptr& sender, caf::message_id id,
   scratch buffer;
   auto& message = buffer.bytes();
   message.resize(basp::header_size);
-  caf::binary_serializer sink{home_system(), message};
-  // CAF serializes through references that are not const, and changes nothing.
-  auto error = sink(const_cast<std::vector<caf::strong_actor_ptr>&>(stages));
+  message_writer sink{home_system(), message, what->content(), long_run_};
+  auto error = sink(what->stages);
   if (!error)
-    error = caf::message::save(sink, content);
+    error = caf::message::save(sink, what->content());
+  auto flags = uint8_t{0};
+  if (!sink.holes().empty()) {
+    flags = basp::has_layout;
+    auto layout = basp::encode_layout(sink.holes());
+    message.insert(message.begin() + basp::header_size, layout.begin(), layout.end());
+  }
   auto length = message.size() - basp::header_size;
   if (!error && length > basp::longest_payload)
-    error =
-        caf::make_error(caf::sec::invalid_argument,
-                        "a message of " + std::to_string(length) + " bytes is longer than the " +
-                            std::to_string(basp::longest_payload) + " that one message may have");
+    error = caf::make_error(
+        caf::sec::invalid_argument,
+        "a message of " + std::to_string(length) + " bytes is longer than the " +
+            std::to_string(basp::longest_payload) +
+            " that one message may have, long strings and vectors of bytes not counted");
   if (error) {
     refuse(sender, id, error);
     return true;
   }
   basp::encode(std::as_writable_bytes(std::span{message}),
-               {basp::message_type::direct_message, 0, static_cast<uint32_t>(length),
+               {basp::message_type::direct_message, flags, static_cast<uint32_t>(length),
                 id.integer_value(), source, this->id()});
-  return box_->put(message);
+  if (sink.holes().empty())
+    return box_->put(message);
+  std::vector<attachment> attached;
+  std::shared_ptr<const void> owner{what.release(), [](caf::mailbox_element* element) {
+                                      caf::mailbox_element_ptr{element}.reset();
+                                    }};
+  for (auto& each : sink.holes())
+    attached.push_back({each.bytes, owner});
+  if (!box_->put(message, std::move(attached)))
+    refuse(sender, id, caf::make_error(caf::exit_reason::remote_link_unreachable));
+  return true;
 }
 
 /// A message that cannot be sent is an error for its sender, never silence.

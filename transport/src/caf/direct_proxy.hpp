@@ -17,18 +17,17 @@ namespace troupe::transport {
 class direct_proxy final : public caf::forwarding_actor_proxy {
 public:
   /// `box` belongs to the connection with the actor's node.
-  direct_proxy(caf::actor_config& config, caf::actor broker, std::shared_ptr<outbox> box);
+  direct_proxy(caf::actor_config& config, caf::actor broker, std::shared_ptr<outbox> box,
+               size_t long_run);
 
   void enqueue(caf::mailbox_element_ptr what, caf::execution_unit* context) override;
 
 private:
-  bool sendable(const caf::strong_actor_ptr& sender) const;
-  bool send(const caf::strong_actor_ptr& sender, caf::message_id id,
-            const std::vector<caf::strong_actor_ptr>& stages,
-            const caf::type_erased_tuple& content);
+  bool send(caf::mailbox_element_ptr& what);
   void refuse(const caf::strong_actor_ptr& sender, caf::message_id id, const caf::error& why);
 
   std::shared_ptr<outbox> box_;
+  size_t long_run_; // bytes from which an element travels from where it lies
   std::atomic<caf::actor_id> last_sender_ = 0; // known to be registered
 };
 

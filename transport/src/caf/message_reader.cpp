@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <caf/detail/ieee_754.hpp>
-#include <caf/sec.hpp>
 #include <cstring>
 #include <sstream>
 
@@ -15,37 +14,51 @@ constexpr size_t most_empty_elements = 64 * 1024;
 
 } // namespace
 
+caf::error message_reader::failure(caf::sec code) {
+  failed_ = true;
+  return code;
+}
+
 caf::error message_reader::begin_object(uint16_t& type, std::string& name) {
   if (auto error = apply_impl(type))
     return error;
   return type == 0 ? apply_impl(name) : caf::error{};
 }
 
+bool message_reader::at_hole(size_t size) const noexcept {
+  return !holes_.empty() && holes_.front().position == position_ && holes_.front().length == size;
+}
+
 /// Seven bits a byte, the lowest first.
 caf::error message_reader::begin_sequence(size_t& size) {
-  uint32_t read = 0;
+  uint64_t read = 0;
   for (unsigned shift = 0;; shift += 7) {
     uint8_t low = 0;
     if (auto error = apply_raw(sizeof low, &low))
       return error;
-    if (shift > 28 || (shift == 28 && low > 0x0F))
-      return caf::make_error(caf::sec::invalid_argument, "a length of more than 32 bits");
-    read |= static_cast<uint32_t>(low & 0x7F) << shift;
+    if (shift > 56)
+      return failure(caf::sec::invalid_argument);
+    read |= static_cast<uint64_t>(low & 0x7F) << shift;
     if ((low & 0x80) == 0)
       break;
   }
-  if (read > std::max(rest_.size(), most_empty_elements))
-    return caf::make_error(caf::sec::end_of_stream, "more elements than bytes");
+  if (!at_hole(read) && read > std::max(rest().size(), most_empty_elements))
+    return failure(caf::sec::end_of_stream);
   size = read;
   return caf::none;
 }
 
 caf::error message_reader::apply_raw(size_t size, void* data) {
-  if (size > rest_.size())
-    return caf::sec::end_of_stream;
+  if (size > 0 && at_hole(size)) {
+    places_.emplace_back(static_cast<std::byte*>(data), size);
+    holes_ = holes_.subspan(1);
+    return caf::none;
+  }
+  if (size > rest().size())
+    return failure(caf::sec::end_of_stream);
   if (size > 0)
-    std::memcpy(data, rest_.data(), size);
-  rest_ = rest_.subspan(size);
+    std::memcpy(data, rest().data(), size);
+  position_ += size;
   return caf::none;
 }
 
@@ -70,18 +83,17 @@ caf::error message_reader::apply_impl(long double& x) {
   if (auto error = apply_impl(text))
     return error;
   std::istringstream parsed{text};
-  return parsed >> x ? caf::error{} : caf::error{caf::sec::invalid_argument};
+  return parsed >> x ? caf::error{} : failure(caf::sec::invalid_argument);
 }
 
 caf::error message_reader::apply_impl(std::string& x) {
   size_t size = 0;
   if (auto error = begin_sequence(size))
     return error;
-  if (size > rest_.size())
-    return caf::sec::end_of_stream;
-  x.assign(reinterpret_cast<const char*>(rest_.data()), size);
-  rest_ = rest_.subspan(size);
-  return caf::none;
+  if (!at_hole(size) && size > rest().size())
+    return failure(caf::sec::end_of_stream);
+  x.resize(size);
+  return apply_raw(size, x.data());
 }
 
 template <class Wire, class String>
@@ -89,8 +101,8 @@ caf::error message_reader::read_wide(String& x) {
   size_t size = 0;
   if (auto error = begin_sequence(size))
     return error;
-  if (size > rest_.size() / sizeof(Wire))
-    return caf::sec::end_of_stream;
+  if (size > rest().size() / sizeof(Wire))
+    return failure(caf::sec::end_of_stream);
   x.resize(size);
   for (auto& each : x)
     if (auto error = read_int<Wire>(each))

@@ -6,18 +6,38 @@
 #include <caf/deserializer.hpp>
 #include <caf/detail/network_order.hpp>
 #include <caf/execution_unit.hpp>
+#include <caf/sec.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace troupe::transport {
 
-/// Reads what `caf::binary_serializer` writes. Unlike CAF's own reader it believes no length that
-/// the rest of the message cannot hold: a container is never made larger than what was sent.
-class message_reader : public caf::deserializer {
+/// A long run of bytes that is not among the others: how many of those come before it, and how long
+/// it is.
+struct hole_place {
+  uint64_t position = 0;
+  uint64_t length = 0;
+};
+
+/// Reads what `caf::binary_serializer` and `message_writer` write. Unlike CAF's own reader it
+/// believes no length that the rest of the message cannot hold: a container is never made larger
+/// than what was sent.
+class message_reader final : public caf::deserializer {
 public:
-  message_reader(caf::execution_unit& context, byte_view bytes)
-      : deserializer(&context), rest_(bytes) {}
+  /// `holes` are in the order of their positions and live as long as this.
+  message_reader(caf::execution_unit& context, byte_view bytes,
+                 std::span<const hole_place> holes = {})
+      : deserializer(&context), bytes_(bytes), holes_(holes) {}
+
+  /// Where the bytes of the holes belong, as far as they have been met; in containers that were
+  /// read.
+  const std::vector<byte_span>& places() const noexcept { return places_; }
+
+  /// Whether anything could not be read. CAF does not pass on every error of a reader.
+  bool failed() const noexcept { return failed_; }
 
   caf::error begin_object(uint16_t& type, std::string& name) override;
   caf::error end_object() override { return caf::none; }
@@ -54,7 +74,15 @@ private:
   template <class Wire, class String>
   caf::error read_wide(String& x);
 
-  byte_view rest_;
+  byte_view rest() const noexcept { return bytes_.subspan(position_); }
+  bool at_hole(size_t size) const noexcept;
+  caf::error failure(caf::sec code);
+
+  byte_view bytes_;
+  size_t position_ = 0;
+  std::span<const hole_place> holes_; // not met yet
+  std::vector<byte_span> places_;
+  bool failed_ = false;
 };
 
 } // namespace troupe::transport

@@ -328,10 +328,27 @@ bool multiplexer::run_handler(caf::resumable* ptr) {
   return kept;
 }
 
+/// @returns false when this thread has lost the loop.
+bool multiplexer::run_next_aside() {
+  auto job = std::move(aside_.front());
+  aside_.pop_front();
+  handler_unit unit{*this};
+  handling_ = caf::invalid_actor_id;
+  auto step = role_.enter_handler();
+  in_handler = true;
+  job(unit);
+  job = nullptr; // what it holds may take long as well
+  in_handler = false;
+  return role_.leave_handler(step);
+}
+
 multiplexer::pass multiplexer::run_runnable() {
   posted_.take_all(runnable_);
-  if (runnable_.empty())
+  if (runnable_.empty() && aside_.empty())
     return pass::idle;
+  while (!aside_.empty())
+    if (!run_next_aside())
+      return pass::lost;
   budget_.begin_turn();
   // What they make runnable has its turn after the next look at the network.
   for (auto end = runnable_.size(); next_runnable_ < end;) {

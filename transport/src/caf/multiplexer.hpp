@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -84,6 +85,13 @@ public:
   void transmit_soon(caf::io::connection_handle connection);
   /// The outbox of a connection; null when it has none (plain TCP) or is gone. Any thread.
   std::shared_ptr<outbox> outbox_of(caf::io::connection_handle connection);
+  /// Runs what may take long, between two turns. Another thread takes the loop over if it does, so
+  /// `job` may touch nothing of the loop; it gets a context of its own.
+  void run_aside(std::function<void(caf::execution_unit&)> job) {
+    aside_.push_back(std::move(job));
+  }
+  /// Bytes from which a run of them is worth a transfer of its own.
+  size_t long_run() const noexcept { return settings_.channels.rendezvous_threshold; }
   /// Whether CAF gives up connections that it has not heard from.
   bool times_out() const noexcept { return times_out_; }
   /// Forgets a scribe whose channel is done; it may die at the end of the turn.
@@ -112,6 +120,7 @@ private:
   pass sleep();
   void run_own(caf::resumable* ptr);
   bool run_handler(caf::resumable* ptr);
+  bool run_next_aside();
   bool finished();
   void begin_to_stop();
   void watch_engine();
@@ -145,6 +154,7 @@ private:
   mpsc_queue<caf::resumable*> posted_;    // from other threads and from handlers
   std::vector<caf::resumable*> runnable_; // from `next_runnable_` on
   size_t next_runnable_ = 0;
+  std::deque<std::function<void(caf::execution_unit&)>> aside_;
   std::vector<std::unique_ptr<caf::io::network::event_handler>> watches_;
   size_t idle_handlers_ = 0; // descriptors in CAF's epoll that are always there
 

@@ -36,7 +36,8 @@ caf::strong_actor_ptr node_broker::make_proxy(caf::node_id node, caf::actor_id a
     return basp_broker::make_proxy(std::move(node), actor);
   caf::actor_config config;
   auto proxy = caf::make_actor<direct_proxy, caf::strong_actor_ptr>(
-      actor, node, &system(), config, caf::actor_cast<caf::actor>(this), box);
+      actor, node, &system(), config, caf::actor_cast<caf::actor>(this), box,
+      static_cast<multiplexer&>(abstract_broker::backend()).long_run());
   // Tell the other node that we watch this actor, before anything is sent to it.
   outbox::bytes notice;
   instance.write_monitor_message(nullptr, notice, node, actor);
@@ -63,17 +64,17 @@ void node_broker::heard_from(caf::io::connection_handle connection) {
     found->second.last_seen = clock().now();
 }
 
-void node_broker::deliver(caf::execution_unit& context, const caf::node_id& peer,
-                          const basp::header& what, byte_view payload) {
-  auto number = instance.queue().new_id();
-  auto not_delivered =
-      caf::detail::make_scope_guard([&] { instance.queue().drop(&context, number); });
+std::optional<node_broker::arrival> node_broker::unpack(caf::execution_unit& context,
+                                                        const caf::node_id& peer,
+                                                        const basp::header& what, byte_view payload,
+                                                        std::span<const hole_place> holes) {
+  arrival read;
   auto named = what.has(basp::header::named_receiver_flag);
-  auto receiver = named ? system().registry().get(static_cast<caf::atom_value>(what.dest_actor))
+  read.receiver = named ? system().registry().get(static_cast<caf::atom_value>(what.dest_actor))
                         : system().registry().get(what.dest_actor);
-  auto id = caf::make_message_id(what.operation_data);
-  if (!receiver && !id.is_request())
-    return;
+  read.id = caf::make_message_id(what.operation_data);
+  if (!read.receiver && !read.id.is_request())
+    return std::nullopt;
   auto hop = peer;
   set_last_hop(&hop);
   context.proxy_registry_ptr(&instance.proxies());
@@ -81,27 +82,32 @@ void node_broker::deliver(caf::execution_unit& context, const caf::node_id& peer
     context.proxy_registry_ptr(nullptr);
     set_last_hop(nullptr);
   });
-  auto source = what.source_actor == caf::invalid_actor_id
-                    ? nullptr
-                    : instance.proxies().get_or_put(peer, what.source_actor);
-  if (!receiver) {
-    caf::detail::sync_request_bouncer{caf::exit_reason::remote_link_unreachable}(source, id);
-    return;
+  if (what.source_actor != caf::invalid_actor_id)
+    read.sender = instance.proxies().get_or_put(peer, what.source_actor);
+  if (!read.receiver) {
+    caf::detail::sync_request_bouncer{caf::exit_reason::remote_link_unreachable}(read.sender,
+                                                                                 read.id);
+    return std::nullopt;
   }
-  std::vector<caf::strong_actor_ptr> stages;
-  caf::message content;
   try {
-    message_reader reader{context, payload};
-    if (auto error = reader(stages, content)) {
-      log_for("transport")
-          ->error("a message from another node makes no sense and is dropped: {}",
-                  system().render(error));
-      return;
-    }
-  } catch (const std::exception& e) {
+    message_reader reader{context, payload, holes};
+    auto error = reader(read.stages, read.content);
+    read.places = reader.places();
+    if (!error && !reader.failed() && read.places.size() == holes.size())
+      return read;
+    log_for("transport")
+        ->error("a message from another node makes no sense and is dropped: {}",
+                error             ? system().render(error)
+                : reader.failed() ? "it is cut short"
+                                  : "its long parts are not where it says");
+  } catch (const std::exception& e) { // no memory, or what the application's types throw
     log_for("transport")->error("a message from another node is dropped: {}", e.what());
-    return;
   }
+  return std::nullopt;
+}
+
+void node_broker::hand_over(caf::execution_unit& context, arrival message) {
+  auto& content = message.content;
   // A proxy tells of a link in a message.
   if (content.match_elements<caf::link_atom, caf::strong_actor_ptr>() ||
       content.match_elements<caf::unlink_atom, caf::strong_actor_ptr>()) {
@@ -110,15 +116,16 @@ void node_broker::deliver(caf::execution_unit& context, const caf::node_id& peer
     if (!proxy)
       return;
     if (content.get_as<caf::atom_value>(0) == caf::link_atom::value)
-      proxy->add_link(receiver->get());
+      proxy->add_link(message.receiver->get());
     else
-      proxy->remove_link(receiver->get());
+      proxy->remove_link(message.receiver->get());
     return;
   }
-  not_delivered.disable();
-  instance.queue().push(
-      &context, number, std::move(receiver),
-      caf::make_mailbox_element(std::move(source), id, std::move(stages), std::move(content)));
+  // In one order with the messages that the broker delivers.
+  auto& queue = instance.queue();
+  queue.push(&context, queue.new_id(), std::move(message.receiver),
+             caf::make_mailbox_element(std::move(message.sender), message.id,
+                                       std::move(message.stages), std::move(content)));
 }
 
 } // namespace troupe::transport

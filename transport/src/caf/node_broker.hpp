@@ -7,6 +7,9 @@
 #include "troupe/transport/bytes.hpp"
 
 #include <caf/io/basp_broker.hpp>
+#include <optional>
+#include <span>
+#include <vector>
 
 namespace troupe::transport {
 
@@ -23,12 +26,27 @@ public:
   /// The node at the other end of `connection`; none before the handshake. Any thread.
   caf::node_id peer_of(caf::io::connection_handle connection) const;
 
-  /// Hands a message from the node `peer` to its actor, as CAF would after the broker's turn.
-  /// `what` is a valid header of a direct message, `payload` what follows it. Messages of one
-  /// connection are given in order. A payload that makes no sense is dropped and logged, like CAF
-  /// does. The loop, or any thread that has been given a number by `reserve`.
-  void deliver(caf::execution_unit& context, const caf::node_id& peer, const basp::header& what,
-               byte_view payload);
+  /// A message for a local actor.
+  struct arrival {
+    caf::strong_actor_ptr receiver;
+    caf::strong_actor_ptr sender;
+    caf::message_id id;
+    std::vector<caf::strong_actor_ptr> stages;
+    caf::message content;
+    std::vector<byte_span> places; ///< in `content`, for the bytes of the holes
+  };
+
+  /// Deserializes a message from the node `peer`. `what` is a valid header of a direct message,
+  /// `payload` what follows it, after a layout if there is one, whose holes are `holes`. Any
+  /// thread, with a context of its own.
+  /// @returns nothing when its actor is gone (a request has been answered with an error then), or
+  /// when it makes no sense (that is logged).
+  std::optional<arrival> unpack(caf::execution_unit& context, const caf::node_id& peer,
+                                const basp::header& what, byte_view payload,
+                                std::span<const hole_place> holes);
+
+  /// Hands a message to its actor. The messages of one connection come in order. The loop.
+  void hand_over(caf::execution_unit& context, arrival message);
 
   /// Notes that `connection` is alive, for CAF's time-outs. The loop.
   void heard_from(caf::io::connection_handle connection);

@@ -12,22 +12,24 @@ constexpr size_t long_message = 16 * 1024;
 
 } // namespace
 
-bool outbox::put(bytes& message) {
+bool outbox::put(bytes& message, std::vector<attachment> attached) {
   auto first = false;
   {
     std::lock_guard held{mutex_};
     if (closed_)
       return false;
     first = segments_.empty();
-    if (message.size() >= long_message) {
-      segments_.push_back(std::move(message));
+    if (message.size() >= long_message || !attached.empty()) {
+      segments_.push_back({std::move(message), std::move(attached)});
       message = {};
     } else {
-      if (first || segments_.back().size() >= long_message) {
-        segments_.push_back(std::move(spare_));
+      if (first || segments_.back().bytes.size() >= long_message ||
+          !segments_.back().attached.empty()) {
+        segments_.push_back({std::move(spare_), {}});
         spare_ = {};
       }
-      segments_.back().insert(segments_.back().end(), message.begin(), message.end());
+      auto& last = segments_.back().bytes;
+      last.insert(last.end(), message.begin(), message.end());
     }
   }
   if (first)
@@ -35,7 +37,7 @@ bool outbox::put(bytes& message) {
   return true;
 }
 
-void outbox::take_all(std::vector<bytes>& out) {
+void outbox::take_all(std::vector<segment>& out) {
   std::lock_guard held{mutex_};
   if (out.empty()) {
     out.swap(segments_);

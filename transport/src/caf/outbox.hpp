@@ -1,6 +1,8 @@
 // What threads want to send over one connection, until the loop takes it. Internal.
 #pragma once
 
+#include "troupe/transport/channel.hpp"
+
 #include <functional>
 #include <mutex>
 #include <utility>
@@ -19,12 +21,18 @@ public:
   outbox(const outbox&) = delete;
   outbox& operator=(const outbox&) = delete;
 
-  /// Adds a message: copies a short one and leaves `message` as it is, takes a long one and leaves
-  /// it empty. Any thread. @returns false when the connection is gone.
-  bool put(bytes& message);
+  /// Messages that follow each other, or one with attachments.
+  struct segment {
+    outbox::bytes bytes;
+    std::vector<attachment> attached;
+  };
+
+  /// Adds a message: copies a short one and leaves `message` as it is, takes a long one, or one
+  /// with attachments, and leaves it empty. Any thread. @returns false when the connection is gone.
+  bool put(bytes& message, std::vector<attachment> attached = {});
 
   /// Appends what is there to `out`, oldest first. The loop.
-  void take_all(std::vector<bytes>& out);
+  void take_all(std::vector<segment>& out);
 
   /// Gives back an empty buffer whose memory is warm. The loop.
   void recycle(bytes empty);
@@ -35,7 +43,7 @@ public:
 private:
   std::function<void()> on_first_;
   std::mutex mutex_;
-  std::vector<bytes> segments_;
+  std::vector<segment> segments_;
   bytes spare_;
   bool closed_ = false;
 };

@@ -1,14 +1,21 @@
 #include "caf/stream_scribe.hpp"
 
 #include "caf/multiplexer.hpp"
-#include "caf/node_broker.hpp"
 #include "troupe/transport/log.hpp"
 
 #include <algorithm>
 #include <new>
+#include <span>
 #include <utility>
 
 namespace troupe::transport {
+
+namespace {
+
+// Attachments of so many bytes are worth a look at whether the loop should go on meanwhile.
+constexpr uint64_t long_unpacking = 1024 * 1024;
+
+} // namespace
 
 stream_scribe::stream_scribe(multiplexer& owner, caf::io::connection_handle handle)
     : scribe(handle), owner_(owner),
@@ -24,8 +31,8 @@ void stream_scribe::transmit() {
     return;
   collect();
   for (auto& each : outgoing_) {
-    stream_->send(each); // leaves a warm one
-    box_->recycle(std::move(each));
+    stream_->send(each.bytes, std::move(each.attached)); // leaves a warm buffer
+    box_->recycle(std::move(each.bytes));
   }
   outgoing_.clear();
   if (!write_buffer_.empty())
@@ -35,7 +42,7 @@ void stream_scribe::transmit() {
 /// Takes what other threads have sent. What the broker has written before came before it.
 void stream_scribe::collect() {
   if (!write_buffer_.empty()) {
-    outgoing_.push_back(std::move(write_buffer_));
+    outgoing_.push_back({std::move(write_buffer_), {}});
     write_buffer_ = {};
   }
   box_->take_all(outgoing_);
@@ -117,15 +124,73 @@ bool stream_scribe::passes_broker(const basp::header& what) {
   if (what.operation != basp::message_type::direct_message || !caf::io::basp::valid(what))
     return false;
   if (!peer_node_)
-    peer_node_ = static_cast<node_broker*>(parent())->peer_of(hdl());
+    peer_node_ = broker().peer_of(hdl());
   return static_cast<bool>(peer_node_);
+}
+
+node_broker& stream_scribe::broker() {
+  return *static_cast<node_broker*>(parent());
 }
 
 /// @returns whether more may be delivered.
 bool stream_scribe::deliver(const basp::header& what, byte_view payload) {
-  auto broker = static_cast<node_broker*>(parent());
-  broker->deliver(owner_, peer_node_, what, payload);
+  if ((what.flags & basp::has_layout) != 0)
+    return deliver_attached(what, payload);
+  if (auto message = broker().unpack(owner_, peer_node_, what, payload, {}))
+    broker().hand_over(owner_, std::move(*message));
   return active_ && !closing_;
+}
+
+/// Makes the containers that the attachments belong in, and has them read. The stream waits for
+/// them.
+bool stream_scribe::deliver_attached(const basp::header& what, byte_view payload) {
+  auto layout = basp::decode_layout(payload);
+  auto lengths = layout ? stream_->attachments(layout->holes.size()) : std::nullopt;
+  auto agrees = lengths && std::equal(lengths->begin(), lengths->end(), layout->holes.begin(),
+                                      [](uint64_t length, const hole_place& each) {
+                                        return length == each.length;
+                                      });
+  stream_->await_fetch();
+  if (!agrees) {
+    // Not from within the channel's delivery.
+    owner_.loop().after({}, [self = caf::intrusive_ptr<stream_scribe>{this}] {
+      self->on_end({errc::protocol_violation, "a message whose long parts were not announced"});
+    });
+    return false;
+  }
+  uint64_t total = 0;
+  for (auto length : *lengths)
+    total += length;
+  if (total < long_unpacking) {
+    fetch(broker().unpack(owner_, peer_node_, what, layout->rest, layout->holes), lengths->size());
+    return false;
+  }
+  // Touching so much memory takes its time: the loop may go on without this thread.
+  auto rest = reinterpret_cast<const char*>(layout->rest.data());
+  owner_.run_aside(
+      [self = caf::intrusive_ptr<stream_scribe>{this}, what, holes = std::move(layout->holes),
+       bytes = std::vector<char>{rest, rest + layout->rest.size()},
+       keeper = caf::strong_actor_ptr{parent()->ctrl()}](caf::execution_unit& context) {
+        auto broker = static_cast<node_broker*>(keeper->get());
+        auto message = std::make_shared<std::optional<node_broker::arrival>>(broker->unpack(
+            context, self->peer_node_, what, std::as_bytes(std::span{bytes}), holes));
+        self->owner_.post(
+            [self, message, count = holes.size()] { self->fetch(std::move(*message), count); });
+      });
+  return false;
+}
+
+/// Has the attachments of a message read to their places, or skips them when there is no message.
+void stream_scribe::fetch(std::optional<node_broker::arrival> message, size_t attachments) {
+  if (!stream_ || closing_)
+    return;
+  if (!message)
+    return stream_->skip(attachments);
+  auto shared = std::make_shared<node_broker::arrival>(std::move(*message));
+  stream_->fetch(shared->places, shared, [self = caf::intrusive_ptr<stream_scribe>{this}, shared] {
+    if (!self->closing_)
+      self->broker().hand_over(self->owner_, std::move(*shared));
+  });
 }
 
 /// Delivers the whole messages at the beginning of `bytes` from where they lie.
@@ -142,7 +207,7 @@ size_t stream_scribe::on_bytes(byte_view bytes) {
       break;
   }
   if (used > 0 && owner_.times_out())
-    static_cast<node_broker*>(parent())->heard_from(hdl());
+    broker().heard_from(hdl());
   return used;
 }
 
@@ -171,7 +236,7 @@ void stream_scribe::on_filled() {
   if (passing_) {
     deliver(*std::exchange(passing_, std::nullopt), bytes);
     if (owner_.times_out())
-      static_cast<node_broker*>(parent())->heard_from(hdl());
+      broker().heard_from(hdl());
     return;
   }
   if (std::exchange(at_header_, true) && read_buffer_.size() == basp::header_size) {

@@ -3,6 +3,7 @@
 
 #include "caf/basp_header.hpp"
 #include "caf/caf_version.hpp"
+#include "caf/node_broker.hpp"
 #include "caf/outbox.hpp"
 #include "troupe/transport/channel.hpp"
 
@@ -60,10 +61,13 @@ private:
   void collect();
   bool passes_broker(const basp::header& what);
   bool deliver(const basp::header& what, byte_view payload);
+  bool deliver_attached(const basp::header& what, byte_view payload);
+  void fetch(std::optional<node_broker::arrival> message, size_t attachments);
+  node_broker& broker();
 
   multiplexer& owner_;
   std::shared_ptr<outbox> box_;
-  std::vector<outbox::bytes> outgoing_; // from the outbox, before what is in write_buffer_
+  std::vector<outbox::segment> outgoing_; // from the outbox, before what is in write_buffer_
   std::vector<char> write_buffer_;
   std::vector<char> read_buffer_;
   std::unique_ptr<channel> stream_;

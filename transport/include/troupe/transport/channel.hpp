@@ -10,6 +10,11 @@
 //               reads the rest by RDMA Read and answers with `done`
 //   done        id u32: the sender of the segment may free it
 //   credit      nothing: only gives credits back
+//   attached    for each of some attachments: address u64, length u64, key u32, id u32. They belong
+//   to the segment
+//               whose bytes come next. One that could not be registered has key 0: its bytes follow
+//               the segment's. The others are read by RDMA Read straight to where the reader wants
+//               them, and answered with `done`.
 // The connecting side speaks first, with an empty credit frame; the accepting side waits for it.
 // The last credit is spent only on a frame that gives at least one credit back. So the two sides
 // can never both be out of credits, and a stream that is full in both directions still drains.
@@ -35,6 +40,13 @@ struct channel_options {
       32 * 1024;                       ///< a segment of at least this many bytes goes by RDMA Read
   size_t direct_threshold = 64 * 1024; ///< shorter parts of a segment are read into a bounce buffer
   size_t chunk_bytes = 1024 * 1024;    ///< of one RDMA Read
+};
+
+/// Memory that travels beside the stream, from where it lies. `owner` keeps it alive and unchanged
+/// until the peer has it.
+struct attachment {
+  byte_view bytes;
+  std::shared_ptr<const void> owner;
 };
 
 /// Event-loop thread only. Memory of an idle connection: twice `slabs` times `slab_bytes`.
@@ -87,7 +99,28 @@ public:
 
   /// Sends `segment` after everything sent before. Takes its bytes and leaves an empty vector with,
   /// often, warm capacity. Never blocks: what the peer has no room for waits here.
-  void send(std::vector<char>& segment);
+  void send(std::vector<char>& segment) { send(segment, {}); }
+
+  /// The same for a segment with attachments. They may be as long as memory holds.
+  void send(std::vector<char>& segment, std::vector<attachment> attached);
+
+  /// For the reader of a segment with attachments, from `on_bytes` or `on_filled` on: the lengths
+  /// of the next `count` attachments, in the order in which they were attached. @returns nothing
+  /// when the peer has not announced so many.
+  std::optional<std::vector<uint64_t>> attachments(size_t count) const;
+
+  /// Stops reading the stream until `fetch`, which may be called from `on_bytes` or `on_filled`, or
+  /// later.
+  void await_fetch() { fetch_awaited_ = true; }
+
+  /// Reads the next attachments into `places`, whose sizes are theirs and which `owner` keeps
+  /// alive. The stream goes on when all is there, after `done` was called. When the connection ends
+  /// earlier `done` is forgotten.
+  void fetch(std::vector<byte_span> places, std::shared_ptr<void> owner,
+             std::function<void()> done);
+
+  /// The same without reading them: nobody wants them.
+  void skip(size_t count);
 
   /// Sends what is waiting, then disconnects. The reader is forgotten. `on_closed` is called once
   /// when nothing is left to do; destroying the channel earlier drops what is waiting.
@@ -107,7 +140,7 @@ public:
 
 private:
   enum class state : uint8_t { connecting, open, draining, ended };
-  enum class frame : uint8_t { data = 1, rendezvous, done, credit };
+  enum class frame : uint8_t { data = 1, rendezvous, done, credit, attached };
 
   /// A frame of the stream that has arrived, in order: unread bytes in a receive slab and, for an
   /// announced segment, what is still in the peer's memory.
@@ -121,10 +154,34 @@ private:
     uint32_t id = 0;
   };
 
-  /// A segment of ours that the peer reads. The region goes before the bytes.
+  struct outgoing {
+    std::vector<char> bytes;
+    std::vector<attachment> attached; // not announced yet
+    bool eager = false; // it could not be registered: frames carry it whatever its size
+  };
+
+  /// Memory of ours that the peer reads: a segment or an attachment. The region goes before the
+  /// bytes.
   struct offer {
     std::vector<char> bytes;
+    attachment attached;
     std::unique_ptr<memory_region> region;
+
+    size_t size() const noexcept { return bytes.size() + attached.bytes.size(); }
+  };
+
+  /// An attachment that the peer has announced. With key 0 its bytes follow the segment.
+  struct announced {
+    remote_region from;
+    uint32_t id = 0;
+  };
+
+  /// Attachments that are being read, in order.
+  struct fetching {
+    std::vector<byte_span> places;
+    size_t next = 0;   // of places
+    size_t filled = 0; // bytes of places[next]
+    std::function<void()> done;
   };
 
   /// What the queue pair may touch; destroyed after it.
@@ -133,17 +190,20 @@ private:
     std::unique_ptr<memory_region> send;
     std::unique_ptr<memory_region> bounce;
     std::unique_ptr<memory_region>
-        direct; // the part of the reader's buffer that is being read into
+        direct;                    // the part of the reader's buffer that is being read into
+    std::shared_ptr<void> fetched; // owns the places of the attachments that are being read
     std::unordered_map<uint32_t, offer> offers;
   };
 
-  /// An RDMA Read of `total` bytes of the front arrival, in chunks.
+  /// An RDMA Read of `total` bytes, in chunks.
   struct read_progress {
+    remote_address from;
     const memory_region* into = nullptr;
     size_t total = 0;
     size_t posted = 0;
     size_t finished = 0;
-    bool direct = false; // into the reader's buffer, else into the bounce buffer
+    bool direct = false;   // into where they are wanted, else into the bounce buffer
+    bool attached = false; // of an attachment, else of the front arrival
   };
 
   channel(engine& loop, const channel_options& options, ready_handler on_ready);
@@ -159,6 +219,8 @@ private:
   byte_span frame_body() const;
   void post_done();
   bool offer_front();
+  bool announce_attached();
+  bool goes_by_rendezvous(const outgoing& what) const noexcept;
   size_t pack_waiting();
   void recycle(std::vector<char> bytes);
 
@@ -169,8 +231,12 @@ private:
   void take(size_t bytes);
   void release_slab(arrival& from);
   void start_read(arrival& from);
+  bool start_read(remote_address from, uint64_t available, byte_span wanted, bool attached);
   void continue_read();
   void on_read_done(size_t bytes);
+  void on_attached_read(const read_progress& finished);
+  void go_on_fetching();
+  void end_attachment();
 
   void tell_ready(const error& how);
   void end_with(const error& reason);
@@ -189,9 +255,9 @@ private:
   std::unique_ptr<queue_pair> pair_;
 
   // sending
-  std::deque<std::vector<char>> waiting_;
-  size_t front_sent_ = 0;    // bytes of waiting_.front() that are sent
-  bool front_eager_ = false; // it could not be registered: frames carry it whatever its size
+  std::deque<outgoing> waiting_;
+  size_t front_sent_ = 0;        // bytes of waiting_.front() that are sent
+  std::vector<outgoing> copied_; // attachments of waiting_.front() that could not be registered
   size_t backlog_ = 0;
   std::vector<uint32_t> free_send_slabs_;
   std::vector<std::vector<char>> spare_;
@@ -210,6 +276,9 @@ private:
   std::vector<std::pair<uint32_t, size_t>>
       early_; // slabs and lengths of frames before the terms are known
   std::deque<arrival> arrivals_;
+  std::deque<announced> attachments_; // that have not been read
+  bool fetch_awaited_ = false;
+  std::optional<fetching> fetching_;
   uint32_t owed_ = 0; // slabs that we emptied and have not told the peer about
   byte_span target_;  // the reader's buffer
   size_t filled_ = 0; // bytes of it that are there
