@@ -21,12 +21,19 @@ namespace {
 
 /// A server process and the ports it has published.
 struct server {
-  server() : process({support::this_executable(), "--serve", "--device=" + under_test().device}) {
+  server() : process(arguments()) {
     auto line = process.line();
     char* end = nullptr;
     helper_port = static_cast<uint16_t>(std::strtoul(line.c_str(), &end, 10));
     adder_port = static_cast<uint16_t>(std::strtoul(end, nullptr, 10));
     REQUIRE_MESSAGE(adder_port != 0, line);
+  }
+
+  static support::launch arguments() {
+    support::launch how;
+    how.argv = {support::this_executable(), "--serve", "--device=" + under_test().device};
+    how.captures_errors = false;
+    return how;
   }
 
   support::child_process process;
@@ -163,7 +170,7 @@ TEST_CASE_FIXTURE(fixture, "a monitor tells how a remote actor ended") {
   self->receive([&](caf::down_msg& down) { reason = down.reason; },
                 caf::after(patience) >> [] { FAIL("no down message"); });
   CHECK(*reason == caf::exit_reason::user_shutdown);
-  CHECK(WEXITSTATUS(remote.process.wait()) == 0);
+  CHECK(remote.process.wait().code == 0);
 }
 
 TEST_CASE_FIXTURE(fixture, "a killed process takes its actors with it") {

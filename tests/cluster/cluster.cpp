@@ -21,6 +21,10 @@ void append(words& to, const words& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
+bool contains(const words& flags, std::string_view flag) {
+  return std::find(flags.begin(), flags.end(), flag) != flags.end();
+}
+
 } // namespace
 
 cluster::cluster() : mark_("TROUPE_CLUSTER_TEST=" + scratch_.path().string()) {
@@ -55,7 +59,7 @@ process& cluster::start_node(const words& flags) {
   words argv{TROUPED_PROGRAM};
   append(argv, flags);
   append(argv, {"--worker-spool", spool_.path().string()});
-  nodes_.push_back(std::make_unique<process>(argv, environment()));
+  nodes_.push_back(std::make_unique<process>(launch(std::move(argv))));
   return *nodes_.back();
 }
 
@@ -89,7 +93,7 @@ uint16_t cluster::port() const {
 process& cluster::start_worker(const std::string& id, const words& flags) {
   words all{"--node-id", id, "--node-roles", "worker", "--node-controller", address_};
   append(all, flags);
-  if (std::find(flags.begin(), flags.end(), "--worker-cpus") == flags.end())
+  if (!contains(flags, "--worker-cpus"))
     append(all, {"--worker-cpus", "2"});
   return start_node(all);
 }
@@ -108,10 +112,19 @@ std::vector<std::string> cluster::environment() const {
   return surroundings(entries);
 }
 
+support::launch cluster::launch(words argv, const fs::path& directory) const {
+  support::launch how;
+  how.argv = std::move(argv);
+  how.environment = environment();
+  how.directory = directory;
+  how.own_group = true;
+  return how;
+}
+
 std::unique_ptr<process> cluster::start_troupe(const words& arguments) const {
   words argv{TROUPE_PROGRAM};
   append(argv, arguments);
-  return std::make_unique<process>(argv, environment(), scratch());
+  return std::make_unique<process>(launch(std::move(argv), scratch()));
 }
 
 ending cluster::troupe(const words& arguments) const {

@@ -1,7 +1,8 @@
 // A real cluster on this machine: trouped processes, and the commands of troupe.
 #pragma once
 
-#include "process.hpp"
+#include "support/child_process.hpp"
+#include "surroundings.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -13,6 +14,9 @@
 namespace cluster_test {
 
 using nlohmann::json;
+using support::await;
+using support::ending;
+using process = support::child_process;
 using words = std::vector<std::string>;
 
 /// Ends all that it started, and checks that neither a process nor a file is left.
@@ -25,7 +29,8 @@ public:
 
   // -- nodes
 
-  /// Starts a controller, without a worker's role, and waits until it listens. `port`: 0 for any.
+  /// Starts a controller, without a worker's role, and waits until it listens.
+  /// `port`: 0 for any.
   process& start_controller(const words& flags = {}, uint16_t port = 0);
 
   /// Starts a worker, with 2 CPUs unless told otherwise; does not wait.
@@ -80,6 +85,9 @@ public:
 
   /// The environment of the programs.
   std::vector<std::string> environment() const;
+
+  /// How to start a program in it, in a process group of its own.
+  support::launch launch(words argv, const std::filesystem::path& directory = "/") const;
 
   /// Processes of tasks, of one node or of all.
   std::vector<pid_t> task_processes(const std::string& node = {}) const;

@@ -1,6 +1,7 @@
 // The demo leaves nothing behind, however it ends, and may run twice at once.
-#include "process.hpp"
 #include "subject.hpp"
+#include "support/child_process.hpp"
+#include "surroundings.hpp"
 
 #include <csignal>
 #include <doctest/doctest.h>
@@ -15,9 +16,8 @@ class demo {
 public:
   demo()
       : mark_("TROUPE_DEMO_TEST=" + directory_.path().string()),
-        script_({"/bin/bash", DEMO_SCRIPT, PROGRAMS},
-                surroundings({mark_, "TMPDIR=" + directory_.path().string(),
-                              "TROUPE_DEVICE=" + under_test().device})) {}
+        script_(launch({mark_, "TMPDIR=" + directory_.path().string(),
+                        "TROUPE_DEVICE=" + under_test().device})) {}
 
   ~demo() {
     script_.kill();
@@ -27,10 +27,11 @@ public:
   demo(const demo&) = delete;
   demo& operator=(const demo&) = delete;
 
-  process& script() { return script_; }
+  support::child_process& script() { return script_; }
 
   void await_out(std::string_view text) {
-    await(text, [&] { return script_.out().find(text) != std::string::npos || !script_.runs(); });
+    support::await(
+        text, [&] { return script_.out().find(text) != std::string::npos || !script_.runs(); });
     REQUIRE(script_.runs());
   }
 
@@ -41,14 +42,23 @@ public:
     CHECK(how.code == code);
     CHECK(how.err == "");
     // The guardian of the worker that was killed ends by itself.
-    await("no process is left", [&] { return marked_processes(mark_).empty(); });
+    support::await("no process is left", [&] { return marked_processes(mark_).empty(); });
     CHECK(std::filesystem::is_empty(directory_.path()));
   }
 
 private:
+  static support::launch launch(const std::vector<std::string>& variables) {
+    support::launch how;
+    how.argv = {"/bin/bash", DEMO_SCRIPT, PROGRAMS};
+    how.environment = surroundings(variables);
+    how.directory = "/";
+    how.own_group = true;
+    return how;
+  }
+
   scratch_directory directory_;
   std::string mark_;
-  process script_;
+  support::child_process script_;
 };
 
 } // namespace

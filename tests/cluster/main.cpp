@@ -2,6 +2,7 @@
 // device.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "subject.hpp"
+#include "support/child_process.hpp"
 
 #include "troupe/transport/open_device.hpp"
 
@@ -22,7 +23,9 @@ subject& under_test() {
 
 int main(int argc, char** argv) {
   constexpr int skipped = 77;
+  constexpr std::chrono::seconds loaded{90}; // other tests may run beside this one
   constexpr std::chrono::minutes emulated{10};
+  support::be_patient_for(loaded);
   unsetenv("TROUPE_DEVICE"); // it would override the device under test
   auto& subject = cluster_test::under_test();
   for (int i = 1; i < argc; ++i) {
@@ -41,7 +44,7 @@ int main(int argc, char** argv) {
       return skipped;
     }
     subject.address = found->address;
-    subject.patience = emulated; // the guest's processor may be
+    support::be_patient_for(emulated); // the guest's processor may be
   }
   std::printf("device under test: %s at %s\n", subject.device.c_str(), subject.address.c_str());
   return doctest::Context{argc, argv}.run();

@@ -156,7 +156,7 @@ TEST_CASE("what cannot be is refused with a message of its own") {
   SUBCASE("a directory for output that is not there") {
     std::vector<std::string> argv{TROUPED_PROGRAM, "--node-listen", under_test().address + ":0",
                                   "--worker-spool", "/no/such/spool"};
-    auto how = process{argv, c.environment()}.wait();
+    auto how = process{c.launch(argv)}.wait();
     CHECK(how.code == 2);
     CHECK(has(how.err, "/no/such/spool"));
   }
@@ -174,13 +174,16 @@ TEST_CASE("what cannot be is refused with a message of its own") {
     CHECK(has(refused({"--node-listen", "203.0.113.7:4747"}, 1), "203.0.113.7"));
   }
   SUBCASE("an unknown device") {
-    auto environment = c.environment();
-    std::erase_if(environment, [](auto& entry) { return entry.starts_with("TROUPE_DEVICE="); });
-    auto how =
-        process{{TROUPED_PROGRAM, "--transport-device", "verbs:nothere"}, environment}.wait();
+    auto start = [&](const std::string& device) {
+      auto how = c.launch({TROUPED_PROGRAM, "--transport-device", device});
+      std::erase_if(*how.environment,
+                    [](auto& entry) { return entry.starts_with("TROUPE_DEVICE="); });
+      return process{how}.wait();
+    };
+    auto how = start("verbs:nothere");
     CHECK(how.code != 0);
     CHECK(has(how.err, "nothere"));
-    how = process{{TROUPED_PROGRAM, "--transport-device", "carrier-pigeon"}, environment}.wait();
+    how = start("carrier-pigeon");
     CHECK(how.code != 0);
     CHECK(has(how.err, "carrier-pigeon"));
   }

@@ -174,10 +174,13 @@ int serve(const std::string& device, uint16_t port) {
   return 0;
 }
 
-controller::controller(const std::string& device, uint16_t port)
-    : process_(std::make_unique<support::child_process>(std::vector<std::string>{
-          support::this_executable(), "--serve", device, std::to_string(port)})),
-      port_(static_cast<uint16_t>(std::stoul(process_->line()))) {}
+controller::controller(const std::string& device, uint16_t port) {
+  support::launch how;
+  how.argv = {support::this_executable(), "--serve", device, std::to_string(port)};
+  how.captures_errors = false;
+  process_ = std::make_unique<support::child_process>(how);
+  port_ = static_cast<uint16_t>(std::stoul(process_->line()));
+}
 
 std::string controller::variable() const {
   return "TROUPE_CONTROLLER=127.0.0.1:" + std::to_string(port_);

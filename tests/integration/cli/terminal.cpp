@@ -74,7 +74,7 @@ void terminal::type(const std::string& keys) const {
 }
 
 std::string terminal::expect(const std::string& text) {
-  auto deadline = std::chrono::steady_clock::now() + patience;
+  auto deadline = std::chrono::steady_clock::now() + support::patience;
   auto found = seen_.find(text);
   for (; found == std::string::npos; found = seen_.find(text)) {
     REQUIRE_MESSAGE(std::chrono::steady_clock::now() < deadline,
@@ -94,9 +94,10 @@ std::string terminal::expect(const std::string& text) {
 }
 
 int terminal::wait() {
-  auto code = wait_for_end(id_);
+  int how = 0;
+  support::await("the program ends", [&] { return ::waitpid(id_, &how, WNOHANG) == id_; });
   id_ = -1;
-  return code;
+  return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
 } // namespace cli_test

@@ -7,7 +7,7 @@
 
 namespace cli_test {
 
-/// Kills the program when destroyed. Every wait fails the test after `patience`.
+/// Kills the program when destroyed. Every wait fails the test after `support::patience`.
 class terminal {
 public:
   explicit terminal(const std::vector<std::string>& words,
