@@ -43,6 +43,11 @@ std::vector<std::string> possible_words(const partial_line& line,
   return operands(found->operand);
 }
 
+/// Whether a character of UTF-8 stands on both sides of `at`.
+bool splits_character(const std::string& text, size_t at) {
+  return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80U;
+}
+
 } // namespace
 
 completion complete_line(std::string_view line, std::span<const command_info> commands,
@@ -66,6 +71,8 @@ std::string completing_text(const completion& found) {
     return quote_word(first) + " ";
   auto shared = static_cast<size_t>(
       std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first - first.begin());
+  while (shared > 0 && (splits_character(first, shared) || splits_character(last, shared)))
+    --shared;
   return shared > found.typed.size() ? first.substr(0, shared) : std::string{};
 }
 

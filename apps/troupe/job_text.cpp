@@ -118,9 +118,12 @@ std::string outcome_line(const job_summary& job) {
   auto text = "job " + std::to_string(job.id) + " " + printable(job.state);
   if (job.state == "succeeded")
     return text + ": " + format_count(job.tasks, "task") + " in " + format_age(job.run_ms);
-  if (job.state == "failed")
+  if (job.state == "failed") {
+    constexpr int not_run = 125; // a status that no program has given
     return text + ": " + std::to_string(job.failed) + " of " + format_count(job.tasks, "task") +
-           " failed, exit status " + std::to_string(job.exit_status);
+           " failed, exit status " + std::to_string(job.exit_status) +
+           (job.exit_status == not_run ? "; `job " + std::to_string(job.id) + "` tells why" : "");
+  }
   return text + ": " + std::to_string(job.succeeded) + " of " + format_count(job.tasks, "task") +
          " had succeeded";
 }

@@ -9,6 +9,7 @@
 #include <cwchar>
 #include <histedit.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +34,12 @@ void make_directories(const std::filesystem::path& directory) {
     return;
   make_directories(directory.parent_path());
   ::mkdir(directory.c_str(), S_IRWXU);
+}
+
+/// libedit holds its line in characters of the locale, and gives it out in bytes.
+int characters_in(const std::string& text) {
+  auto count = std::mbstowcs(nullptr, text.c_str(), 0);
+  return static_cast<int>(count == static_cast<size_t>(-1) ? text.size() : count);
 }
 
 } // namespace
@@ -111,7 +118,7 @@ struct line_reader::parts {
       return CC_REFRESH_BEEP;
     auto addition = completing_text(found);
     if (!addition.empty()) {
-      ::el_deletestr(edit, static_cast<int>(line.size() - found.from));
+      ::el_deletestr(edit, characters_in(std::string{line.substr(found.from)}));
       ::el_insertstr(edit, addition.c_str());
       return CC_REFRESH;
     }
@@ -122,9 +129,9 @@ struct line_reader::parts {
 
   size_t columns() const {
     constexpr size_t usual = 80;
-    auto text = std::getenv("COLUMNS");
-    auto value = text ? std::atoi(text) : 0;
-    return value > 0 ? static_cast<size_t>(value) : usual;
+    winsize window{};
+    auto known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0;
+    return known ? window.ws_col : usual;
   }
 
   void remember(const std::string& line) {

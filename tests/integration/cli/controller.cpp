@@ -92,7 +92,7 @@ caf::behavior stand_in(caf::stateful_actor<books>* self) {
         return std::vector<node_summary>{node};
       },
       [](list_actors_request) {
-        return std::vector<std::string>{"scheduler", "storage"};
+        return std::vector<std::string>{"scheduler", "storage", "gr\u00f6\u00dfe"};
       },
       [](list_jobs_request) {
         return std::vector<job_summary>{job_of(good_job), job_of(endless_job)};

@@ -47,7 +47,7 @@ TEST_CASE("what the controller answers is printed as a table or as JSON") {
   CHECK_FALSE(has(c.run({"jobs"}).out, "\x1b"));
 
   CHECK(has(c.run({"info"}).out, "head"));
-  CHECK(c.run({"actors"}).out == "scheduler\nstorage\n");
+  CHECK(c.run({"actors"}).out == "scheduler\nstorage\ngr\u00f6\u00dfe\n");
   CHECK(json::parse(c.run({"job", "15", "--json"}).out)["request"]["last"] == 3);
   CHECK(has(c.run({"cancel", "14"}).out, "job 14 is being cancelled: 1 task still runs"));
 }
@@ -192,7 +192,7 @@ TEST_CASE("a file of commands uses one connection and ends with the first failur
   with.input = "actors\nwait 12\nwait 13\nactors\n";
   auto how = troupe({}, with);
   CHECK(how.code == 3);
-  CHECK(has(how.out, "scheduler\nstorage\njob 12 succeeded"));
+  CHECK(has(how.out, "gr\u00f6\u00dfe\njob 12 succeeded"));
   CHECK(how.out.ends_with("exit status 3\n"));
 }
 

@@ -23,6 +23,7 @@ TEST_SUITE_BEGIN("controller");
 TEST_CASE("the shell runs commands, completes words and remembers lines") {
   controller head{device_under_test()};
   std::vector<std::string> environment{head.variable(), "TROUPE_DEVICE=" + device_under_test(),
+                                       "LC_ALL=C.UTF-8",
                                        "XDG_STATE_HOME=" + (scratch() / "state").string()};
   {
     terminal shell{{}, environment};
@@ -35,6 +36,10 @@ TEST_CASE("the shell runs commands, completes words and remembers lines") {
 
     shell.type("send st\thello\r"); // the name of an actor
     shell.expect("storage|hello\r\n");
+    shell.expect(prompt);
+
+    shell.type("send gr\u00f6\thello\r"); // more bytes than characters
+    shell.expect("gr\u00f6\u00dfe|hello\r\n");
     shell.expect(prompt);
 
     shell.type("wait 1\t\t"); // 12 and 14

@@ -52,6 +52,9 @@ TEST_CASE("what is inserted is what all candidates share") {
   CHECK(completing_text(complete_line("send s", list_commands(), operands)) == "");
   CHECK(completing_text(complete_line("job 1", list_commands(), operands)) == "12");
   CHECK(completing_text(complete_line("job 12", list_commands(), operands)) == "");
+  CHECK(completing_text({0, "p", {"pr\u00e4zise", "pr\u00e4zision"}}) == "pr\u00e4zis");
+  CHECK(completing_text({0, "p", {"pr\u00e4", "pr\u00e9"}}) == "pr"); // they share half a character
+  CHECK(completing_text({0, "pr", {"pr\u00e4", "pr\u00e9"}}) == "");
   CHECK(completing_text(complete_line("xyz", list_commands(), operands)) == "");
 
   auto quoted = complete_line("send my", list_commands(), operands);

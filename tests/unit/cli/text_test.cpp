@@ -80,6 +80,8 @@ TEST_CASE("a job's outcome in one line") {
   CHECK(outcome_line(some_job("succeeded", 0)) == "job 12 succeeded: 60 tasks in 3.2s");
   CHECK(outcome_line(some_job("failed", 3)) ==
         "job 12 failed: 2 of 60 tasks failed, exit status 3");
+  CHECK(outcome_line(some_job("failed", 125)) ==
+        "job 12 failed: 2 of 60 tasks failed, exit status 125; `job 12` tells why");
   CHECK(outcome_line(some_job("cancelled", 130)) ==
         "job 12 cancelled: 34 of 60 tasks had succeeded");
 }
