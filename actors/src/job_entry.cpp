@@ -1,5 +1,6 @@
 #include "job_entry.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::cluster {
@@ -49,16 +50,31 @@ void job_entry::finish(uint32_t task, const task_outcome& outcome, wall_time now
 run_state job_entry::lose(uint32_t task, uint32_t retries, const std::string& failure,
                           wall_time now) {
   auto& r = record_of(task);
-  if (!cancel_requested_ && r.attempt <= retries) {
-    r.state = run_state::queued;
-    --counters_.running;
-    ++counters_.queued;
-    again_.insert(task);
-    return r.state;
+  if (!cancel_requested_ && r.losses < std::min<uint32_t>(retries, UINT16_MAX)) {
+    ++r.losses;
+    return queue_again(task);
   }
   task_outcome outcome;
   outcome.failure = failure;
   finish(task, outcome, now);
+  return r.state;
+}
+
+run_state job_entry::give_back(uint32_t task, wall_time now) {
+  if (!cancel_requested_)
+    return queue_again(task);
+  task_outcome outcome;
+  outcome.failure = "its worker left";
+  finish(task, outcome, now);
+  return record_of(task).state;
+}
+
+run_state job_entry::queue_again(uint32_t task) {
+  auto& r = record_of(task);
+  r.state = run_state::queued;
+  --counters_.running;
+  ++counters_.queued;
+  again_.insert(task);
   return r.state;
 }
 

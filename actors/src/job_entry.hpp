@@ -37,9 +37,14 @@ public:
   void finish(uint32_t task, const task_outcome& outcome, wall_time now);
 
   /// The worker of a running task was lost: queues it again, unless the job is being cancelled or
-  /// the task was started more than `retries` times; then it ends with `failure`.
+  /// that has happened to the task more than `retries` times; then it ends with `failure`.
   /// @returns its new state.
   run_state lose(uint32_t task, uint32_t retries, const std::string& failure, wall_time now);
+
+  /// The worker of a running task has left in order, without it: queues it again, unless the job is
+  /// being cancelled.
+  /// @returns its new state.
+  run_state give_back(uint32_t task, wall_time now);
 
   /// Ends all queued tasks as cancelled; those that run are from now on expected to be killed.
   void cancel(wall_time now);
@@ -67,10 +72,12 @@ private:
     int32_t exit_code = 0;
     int32_t signal = 0;
     uint32_t attempt = 0;
+    uint16_t losses = 0; ///< of its workers
     run_state state = run_state::queued;
   };
 
   record& record_of(uint32_t task);
+  run_state queue_again(uint32_t task);
   void end(uint32_t task, run_state state, int exit_status, wall_time now);
 
   job_id id_;

@@ -28,7 +28,9 @@ void add_message_types(caf::actor_system_config& config) {
       .add_message_type<join_accepted>("troupe.join-accepted")
       .add_message_type<kill_tasks>("troupe.kill-tasks")
       .add_message_type<output_taken>("troupe.output-taken")
-      .add_message_type<leave_now>("troupe.leave-now");
+      .add_message_type<leave_now>("troupe.leave-now")
+      .add_message_type<declared_dead>("troupe.declared-dead")
+      .add_message_type<leaving>("troupe.leaving");
 }
 
 } // namespace troupe::cluster

@@ -57,7 +57,7 @@ void scheduler_state::set_accepting(incarnation_id node, bool accepting) {
     requeue_parked();
 }
 
-node_loss scheduler_state::on_node_lost(incarnation_id node, wall_time now) {
+node_loss scheduler_state::on_node_lost(incarnation_id node, departure how, wall_time now) {
   node_loss loss;
   auto found = workers_.find(node);
   if (found == workers_.end())
@@ -71,7 +71,8 @@ node_loss scheduler_state::on_node_lost(incarnation_id node, wall_time now) {
   std::sort(tasks.begin(), tasks.end());
   for (auto& what : tasks) {
     auto& job = *find(what.job);
-    switch (job.lose(what.task, options_.retries, failure, now)) {
+    switch (how == departure::left ? job.give_back(what.task, now)
+                                   : job.lose(what.task, options_.retries, failure, now)) {
     case run_state::queued:
       queue_.insert(what.job);
       loss.requeued.push_back(what);

@@ -2,6 +2,7 @@
 
 #include "keeper.hpp"
 #include "processes.hpp"
+#include "troupe/actors/boot_clock.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,13 +59,14 @@ private:
 
 } // namespace
 
-guardian::guardian(int runner, int deaths)
-    : runner_(runner), deaths_(deaths), buffer_(sizeof(request_header) + max_inline_body) {}
+guardian::guardian(int runner, int deaths, int timer)
+    : runner_(runner), deaths_(deaths), timer_(timer),
+      buffer_(sizeof(request_header) + max_inline_body) {}
 
 void guardian::run() {
   for (;;) {
-    pollfd watched[] = {{runner_, POLLIN, 0}, {deaths_, POLLIN, 0}};
-    if (::poll(watched, 2, -1) < 0 && errno != EINTR)
+    pollfd watched[] = {{runner_, POLLIN, 0}, {deaths_, POLLIN, 0}, {timer_, POLLIN, 0}};
+    if (::poll(watched, 3, -1) < 0 && errno != EINTR)
       break;
     if (watched[1].revents != 0)
       reap();
@@ -72,6 +75,14 @@ void guardian::run() {
       break;
     if ((watched[0].revents & POLLIN) != 0 && !serve_one())
       break;
+    uint64_t expirations = 0;
+    while (::read(timer_, &expirations, sizeof expirations) > 0)
+      ;
+    // Without tasks there is nothing to end; the runner may still extend the lease.
+    if (lease_over() && (came_late_ || !tasks_.empty())) {
+      end_lease();
+      break;
+    }
   }
   close_down();
 }
@@ -123,6 +134,8 @@ bool guardian::take(size_t length, bool truncated, request& what) {
       return false;
     pass_signal(what);
     return true;
+  case request_kind::extend:
+    return what.body.empty() && extend(what);
   case request_kind::start:
     if (what.header.body_length > max_body)
       return false;
@@ -132,7 +145,42 @@ bool guardian::take(size_t length, bool truncated, request& what) {
   return false;
 }
 
+// @returns false for a time that no clock shows.
+bool guardian::extend(const request& what) {
+  auto end = what.header.lease_end_ns;
+  constexpr uint64_t second = 1'000'000'000;
+  if (end == 0 || end > INT64_MAX)
+    return false;
+  if (leased_ && end <= lease_end_ns_)
+    return true;
+  leased_ = true;
+  lease_end_ns_ = end;
+  itimerspec when{};
+  when.it_value.tv_sec = static_cast<time_t>(end / second);
+  when.it_value.tv_nsec = static_cast<long>(end % second);
+  ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &when, nullptr);
+  return true;
+}
+
+bool guardian::lease_over() const {
+  auto now = cluster::boot_clock::now().time_since_epoch().count();
+  return leased_ && static_cast<uint64_t>(now) >= lease_end_ns_;
+}
+
+// The ends of tasks that are killed for this are not reported, as they did not end like that.
+void guardian::end_lease() {
+  reply notice;
+  notice.kind = reply_kind::lease_ended;
+  // The runner may be stopped, and the socket full: then it sees the hang-up alone.
+  ::send(runner_, &notice, sizeof notice, MSG_DONTWAIT | MSG_NOSIGNAL);
+  ::shutdown(runner_, SHUT_RDWR);
+}
+
 void guardian::start(request& what) {
+  if (lease_over()) {
+    came_late_ = true; // it is lost with all others
+    return;
+  }
   auto& header = what.header;
   task wanted;
   wanted.id = header.id;

@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 namespace {
@@ -81,7 +82,10 @@ int main(int argc, char** argv) {
   int deaths = ::signalfd(-1, &death, SFD_CLOEXEC | SFD_NONBLOCK);
   if (deaths < 0)
     return failed("signalfd");
-  troupe::guardian::guardian{runner_fd, deaths}.run();
+  int timer = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (timer < 0)
+    return failed("timerfd_create");
+  troupe::guardian::guardian{runner_fd, deaths, timer}.run();
   // Nothing to tidy up; skipping the exit handlers makes the end as quick as it can be.
   ::_exit(0);
 }

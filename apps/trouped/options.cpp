@@ -1,12 +1,35 @@
 #include "options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <string>
+#include <troupe/framework/suggest.hpp>
 #include <troupe/version.hpp>
+#include <vector>
 
 namespace trouped {
+
+namespace {
+
+/// What is wrong with a command line, in one sentence.
+std::string explain(const CLI::App& app, const CLI::ParseError& e) {
+  if (!dynamic_cast<const CLI::ExtrasError*>(&e))
+    return e.what();
+  auto extras = app.remaining();
+  auto flag = std::find_if(extras.begin(), extras.end(),
+                           [](const std::string& word) { return word.starts_with('-'); });
+  if (flag == extras.end())
+    return "unexpected argument '" + extras.front() + "'";
+  std::vector<std::string> names;
+  for (auto* option : app.get_options())
+    names.push_back(option->get_name());
+  auto name = flag->substr(0, flag->find('='));
+  return "unknown flag '" + name + "'" + troupe::did_you_mean(name, names);
+}
+
+} // namespace
 
 std::optional<options> parse(int argc, char** argv, int& exit_status) {
   CLI::App app{"Runs one node of a Troupe cluster: a controller, a worker, or both."};
@@ -21,7 +44,7 @@ std::optional<options> parse(int argc, char** argv, int& exit_status) {
     auto help = std::string{key.help} + " (" + key.range + "; default " + key.fallback + ")";
     app.add_option(key.flag_name(), values[key.name()], help)
         ->group("[" + std::string{key.section} + "]")
-        ->option_text(std::string{to_string(key.kind)});
+        ->type_name(std::string{to_string(key.kind)});
   }
   try {
     app.parse(argc, argv);
@@ -30,7 +53,7 @@ std::optional<options> parse(int argc, char** argv, int& exit_status) {
     if (e.get_exit_code() == 0) { // --help and --version
       app.exit(e);
     } else {
-      std::fprintf(stderr, "trouped: %s; see `trouped --help`\n", e.what());
+      std::fprintf(stderr, "trouped: %s; see `trouped --help`\n", explain(app, e).c_str());
       exit_status = 2;
     }
     return std::nullopt;

@@ -196,6 +196,12 @@ status check(const node_config& config) {
     wrong("membership.dead_after", "(" + format_duration(limits.dead_after) +
                                        ") must be longer than membership.suspect_after (" +
                                        format_duration(limits.suspect_after) + ')');
+  auto renewal = limits.heartbeat + config.monitor.interval;
+  if (limits.lease <= renewal)
+    wrong("membership.lease", "(" + format_duration(limits.lease) +
+                                  ") must be longer than membership.heartbeat and "
+                                  "monitor.interval together (" +
+                                  format_duration(renewal) + "), after which it is renewed");
   auto& node = config.node;
   if (!node.roles.controller && !node.controller)
     wrong("node.controller", "is missing: a node that is only a worker needs its controller's "

@@ -189,9 +189,16 @@ std::vector<config_row<node_config>> make_node_rows() {
                          return {};
                        }),
       number_row<node>("membership", "dead_after", duration, "3s", 30, 3600 * second,
-                       "silence after which a worker's tasks are started elsewhere",
+                       "silence after which a worker is dead",
                        [](node& c, const value& v) -> status {
                          c.membership.dead_after = milliseconds_of(v);
+                         return {};
+                       }),
+      number_row<node>("membership", "lease", duration, "2.5s", 30, 3600 * second,
+                       "silence after which a worker's tasks are killed; before that they are not "
+                       "started elsewhere",
+                       [](node& c, const value& v) -> status {
+                         c.membership.lease = milliseconds_of(v);
                          return {};
                        }),
       number_row<node>("membership", "rejoin_for", duration, "30s", 0, day,

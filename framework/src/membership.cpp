@@ -78,17 +78,19 @@ result<std::vector<member_event>> membership::join(member who, time_point now) {
       events.push_back(std::move(**recovered));
     return events;
   }
-  if (auto* holder = holder_of(who.id))
+  if (auto* holder = holder_of(who.id)) {
+    auto place = holder->address.port == 0 ? "" : " at " + to_string(holder->address);
     return fail(errc::already_exists,
-                "node id '" + who.id + "' is taken by a live node at " +
-                    to_string(holder->address) + " (incarnation " +
+                "node id '" + who.id + "' is taken by a live node" + place + " (incarnation " +
                     format_incarnation(holder->incarnation) +
                     "); choose another id, or try again once that node is gone");
+  }
   who.state = member_state::alive;
   who.joined = who.last_heard = now;
+  who.lease_end = now + limits_.lease;
   holders_.emplace(who.id, who.incarnation);
   auto& stored = members_.emplace(who.incarnation, std::move(who)).first->second;
-  events.push_back({kind::joined, stored, {}});
+  events.push_back({kind::joined, stored, {}, {}});
   return events;
 }
 
@@ -101,10 +103,11 @@ result<std::optional<member_event>> membership::heard_from(incarnation_id incarn
     return fail(errc::not_found, name + " is no live member of the cluster");
   }
   who->last_heard = std::max(who->last_heard, now);
+  who->lease_end = std::max(who->lease_end, now + limits_.lease);
   std::optional<member_event> event;
   if (who->state == member_state::suspect) {
     who->state = member_state::alive;
-    event = member_event{kind::recovered, *who, {}};
+    event = member_event{kind::recovered, *who, {}, {}};
   }
   return event;
 }
@@ -126,26 +129,30 @@ std::vector<member_event> membership::tick(time_point now) {
     auto silence = now - who.last_heard;
     if (who.state == member_state::alive && silence >= limits_.suspect_after) {
       who.state = member_state::suspect;
-      events.push_back({kind::suspected, who, silent_for(silence)});
+      events.push_back({kind::suspected, who, silent_for(silence), {}});
     } else if (who.state == member_state::suspect && silence >= limits_.dead_after) {
-      events.push_back(depart(who, member_state::dead, kind::died, silent_for(silence)));
+      events.push_back(depart(who, kind::died, silent_for(silence), lease_over(who, now)));
     }
   }
   return events;
 }
 
-std::optional<member_event> membership::lost(incarnation_id incarnation, std::string reason) {
+std::optional<member_event> membership::lost(incarnation_id incarnation, std::string reason,
+                                             bool process_ended, time_point now) {
   auto* who = find_live(incarnation);
   if (!who)
     return std::nullopt;
-  return depart(*who, member_state::dead, kind::died, std::move(reason));
+  auto safe_from = lease_over(*who, now);
+  if (process_ended)
+    safe_from = std::min(safe_from, now + limits_.kill_margin);
+  return depart(*who, kind::died, std::move(reason), safe_from);
 }
 
-std::optional<member_event> membership::leave(incarnation_id incarnation) {
+std::optional<member_event> membership::leave(incarnation_id incarnation, time_point now) {
   auto* who = find_live(incarnation);
   if (!who)
     return std::nullopt;
-  return depart(*who, member_state::left, kind::left, {});
+  return depart(*who, kind::left, {}, now);
 }
 
 const member* membership::find(incarnation_id incarnation) const {
@@ -175,12 +182,16 @@ member* membership::find_live(incarnation_id incarnation) {
   return found == members_.end() || !found->second.live() ? nullptr : &found->second;
 }
 
-member_event membership::depart(member& who, member_state state, member_event::kind what,
-                                std::string reason) {
-  who.state = state;
+member::time_point membership::lease_over(const member& who, time_point now) const {
+  return std::max<time_point>(now, who.lease_end + limits_.kill_margin);
+}
+
+member_event membership::depart(member& who, member_event::kind what, std::string reason,
+                                time_point safe_from) {
+  who.state = what == kind::left ? member_state::left : member_state::dead;
   holders_.erase(who.id);
   departed_.push_back(who.incarnation);
-  member_event event{what, who, std::move(reason)};
+  member_event event{what, who, std::move(reason), safe_from};
   if (departed_.size() > max_departed) {
     members_.erase(departed_.front());
     departed_.erase(departed_.begin());

@@ -7,6 +7,17 @@
 
 namespace troupe {
 
+namespace {
+
+/// What can be done about an address that cannot be listened on.
+std::string remedy(errc code) {
+  if (code == errc::address_in_use)
+    return "; end what listens there, or set node.listen to another address or port";
+  return "; set node.listen to an address of this machine";
+}
+
+} // namespace
+
 node::node(node_config config) : config_(std::move(config)) {}
 
 result<std::unique_ptr<node>> node::start(node_config config, const customizer& customize) {
@@ -31,8 +42,10 @@ result<transport::endpoint> node::publish(const caf::actor& whom,
                                           const transport::endpoint& where) {
   auto host = where.host.empty() ? nullptr : where.host.c_str();
   auto port = system_->middleman().publish(whom, where.port, host);
-  if (!port)
-    return fail(to_troupe(*system_, port.error()));
+  if (!port) {
+    auto why = to_troupe(*system_, port.error());
+    return fail(why.code(), why.text() + remedy(why.code()));
+  }
   return transport::endpoint{where.host, *port};
 }
 

@@ -67,6 +67,9 @@ process& cluster::start_controller(const words& flags, uint16_t port) {
   words all{"--node-id",  "head",          "--node-roles",
             "controller", "--node-listen", under_test().address + ":" + std::to_string(port)};
   append(all, flags);
+  // A machine that is only slow is none of the faults that are tested here.
+  if (!contains(flags, "--membership-lease"))
+    append(all, {"--membership-lease", "30s"});
   auto& node = start_node(all);
   adopt_address(node);
   return node;

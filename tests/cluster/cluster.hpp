@@ -29,8 +29,8 @@ public:
 
   // -- nodes
 
-  /// Starts a controller, without a worker's role, and waits until it listens.
-  /// `port`: 0 for any.
+  /// Starts a controller, without a worker's role, and waits until it listens. Its leases are long
+  /// unless told otherwise. `port`: 0 for any.
   process& start_controller(const words& flags = {}, uint16_t port = 0);
 
   /// Starts a worker, with 2 CPUs unless told otherwise; does not wait.

@@ -18,6 +18,14 @@ std::string submit_waiting(const cluster& c, int count) {
   return c.submit({"--array", "0-" + std::to_string(count - 1)}, {"sh", "-c", task});
 }
 
+/// Likewise, tasks that fail when they run twice at once.
+std::string submit_exclusive(const cluster& c, int count) {
+  return c.submit({"--array", "0-" + std::to_string(count - 1)},
+                  {"sh", "-c",
+                   "exec 9>lock.$TROUPE_JOB_ID.$TROUPE_TASK_INDEX && flock -n 9 || exit 99; " +
+                       std::string{task}});
+}
+
 void let_go(const cluster& c, const std::string& index = {}) {
   write_file(c.scratch() / (index.empty() ? "go" : "go." + index), "");
 }
@@ -105,11 +113,19 @@ TEST_SUITE_BEGIN("more");
 
 TEST_CASE("a worker that sleeps is declared dead, and comes back as a new one") {
   cluster c;
-  c.start_controller({"--membership-heartbeat", "100ms", "--monitor-interval", "100ms",
-                      "--membership-suspect-after", "2s", "--membership-dead-after", "4s"});
+  SUBCASE("its tasks are killed, then it is dead") {
+    c.start_controller({"--membership-heartbeat", "100ms", "--monitor-interval", "100ms",
+                        "--membership-suspect-after", "2s", "--membership-lease", "3s",
+                        "--membership-dead-after", "6s"});
+  }
+  SUBCASE("it is dead, then its tasks are killed") {
+    c.start_controller({"--membership-heartbeat", "100ms", "--monitor-interval", "100ms",
+                        "--membership-suspect-after", "2s", "--membership-lease", "6s",
+                        "--membership-dead-after", "3s"});
+  }
   auto& sleeper = c.join_worker("w1");
   auto before = incarnation_of(c, "w1");
-  auto job = submit_waiting(c, 2); // both go to w1
+  auto job = submit_exclusive(c, 2); // both go to w1
   c.await_running(job, 2);
   c.join_worker("w2");
   sleeper.signal(SIGSTOP);
@@ -117,39 +133,121 @@ TEST_CASE("a worker that sleeps is declared dead, and comes back as a new one") 
     auto summary = c.summary(job);
     return summary["restarts"] == 2 && summary["running"] == 2;
   });
+  CHECK(c.task_processes("w1").empty()); // though it still sleeps
   CHECK(incarnation_of(c, "w1") == 0);
-  c.await_running(job, 4 - 2);
   await("the new attempts have processes", [&] { return c.task_processes("w2").size() >= 2; });
-
-  // Task 0 ends on both; the sleeper cannot tell yet. Task 1 goes on on both.
   let_go(c, "0");
-  await("it ends once", [&] { return c.summary(job)["succeeded"] == 1; });
-  CHECK(c.output(job, 0) == "0 by w2, attempt 2\n");
+  await("one ends", [&] { return c.summary(job)["succeeded"] == 1; });
 
   sleeper.signal(SIGCONT);
   await("it joins again", [&] {
     auto now = incarnation_of(c, "w1");
     return now != 0 && now != before;
   });
-  c.await_no_tasks("w1");
   auto summary = c.summary(job);
   CHECK(summary["succeeded"] == 1);
   CHECK(summary["running"] == 1);
-  CHECK(c.output(job, 0) == "0 by w2, attempt 2\n");
   let_go(c);
   CHECK(c.wait(job) == 0);
   CHECK(check_all_right(c, job, 2) == 2);
   for (auto& one : c.tasks(job))
     CHECK(one["node"] == "w2");
-  auto both = submit_waiting(c, 8); // it takes tasks again
+  auto both = submit_exclusive(c, 8); // it takes tasks again
   CHECK(c.wait(both) == 0);
   CHECK(check_all_right(c, both, 8) == 0);
+}
+
+TEST_CASE("a worker that sleeps past the lease of its tasks, and wakes before it is dead") {
+  cluster c;
+  c.start_controller({"--membership-heartbeat", "100ms", "--monitor-interval", "100ms",
+                      "--membership-lease", "2s", "--membership-dead-after", "10m"});
+  auto& sleeper = c.join_worker("w1");
+  auto before = incarnation_of(c, "w1");
+  auto job = submit_exclusive(c, 4);
+  c.await_running(job, 2);
+  sleeper.signal(SIGSTOP);
+  c.await_no_tasks("w1");
+  CHECK(c.summary(job)["running"] == 2); // nobody has told
+  sleeper.signal(SIGCONT);
+  await("it joins again", [&] {
+    auto now = incarnation_of(c, "w1");
+    return now != 0 && now != before;
+  });
+  CHECK(has(sleeper.err(), "the lease of the 2 tasks here ended"));
+  let_go(c);
+  CHECK(c.wait(job) == 0);
+  CHECK(check_all_right(c, job, 4) == 2);
+}
+
+TEST_CASE("a controller that sleeps past the lease of the tasks") {
+  cluster c;
+  auto& head = c.start_controller({"--membership-heartbeat", "100ms", "--monitor-interval", "100ms",
+                                   "--membership-lease", "2s", "--scheduler-retries", "100"});
+  c.join_worker("w1", {"--membership-rejoin-for", "10m"});
+  c.join_worker("w2", {"--membership-rejoin-for", "10m"});
+  auto job = submit_exclusive(c, 6);
+  c.await_running(job, 4);
+  head.signal(SIGSTOP);
+  c.await_no_tasks(); // for all that the workers know, others run them
+  head.signal(SIGCONT);
+  for (auto id : {"w1", "w2"})
+    await("a worker joins again", [&] { return !c.live_node(id).is_null(); });
+  let_go(c);
+  CHECK(c.wait(job) == 0);
+  CHECK(check_all_right(c, job, 6) >= 4);
+}
+
+TEST_CASE("a worker that was killed starts again at once under its id") {
+  cluster c;
+  auto& head = c.start_controller();
+  auto& first = c.join_worker("w1");
+  auto before = incarnation_of(c, "w1");
+  auto job = submit_waiting(c, 4);
+  c.await_running(job, 2);
+  SUBCASE("the controller looks on") {
+    first.kill();
+    c.start_worker("w1");
+  }
+  SUBCASE("the controller learns of both at once") {
+    head.signal(SIGSTOP);
+    first.kill();
+    c.start_worker("w1");
+    std::this_thread::sleep_for(std::chrono::seconds{1}); // that it asks meanwhile
+    head.signal(SIGCONT);
+  }
+  await("it joins as a new one", [&] {
+    auto now = incarnation_of(c, "w1");
+    return now != 0 && now != before;
+  });
+  let_go(c);
+  CHECK(c.wait(job) == 0);
+  CHECK(check_all_right(c, job, 4) == 2);
+}
+
+TEST_CASE("the id of a worker that sleeps goes to another, and is refused to it when it wakes") {
+  cluster c;
+  c.start_controller({"--membership-heartbeat", "100ms", "--monitor-interval", "100ms",
+                      "--membership-suspect-after", "2s", "--membership-dead-after", "4s"});
+  auto& sleeper = c.join_worker("w1");
+  auto before = incarnation_of(c, "w1");
+  sleeper.signal(SIGSTOP);
+  c.start_worker("w1");
+  await("the other joins", [&] {
+    auto now = incarnation_of(c, "w1");
+    return now != 0 && now != before;
+  });
+  sleeper.signal(SIGCONT);
+  auto how = sleeper.wait();
+  CHECK(how.code == 1);
+  CHECK(has(how.err, "'w1' is taken"));
+  CHECK(c.wait(c.submit({}, {"true"})) == 0);
 }
 
 TEST_CASE("a worker that sleeps shortly loses nothing") {
   cluster c;
   c.start_controller({"--membership-heartbeat", "100ms", "--monitor-interval", "100ms",
-                      "--membership-suspect-after", "1s", "--membership-dead-after", "10m"});
+                      "--membership-suspect-after", "1s", "--membership-dead-after", "10m",
+                      "--membership-lease", "10m"});
   auto& sleeper = c.join_worker("w1");
   auto before = incarnation_of(c, "w1");
   auto job = submit_waiting(c, 4);
@@ -167,9 +265,9 @@ TEST_CASE("a worker that sleeps shortly loses nothing") {
 
 TEST_CASE("a controller that sleeps loses no worker") {
   cluster c;
-  auto& head =
-      c.start_controller({"--membership-heartbeat", "100ms", "--monitor-interval", "100ms",
-                          "--membership-suspect-after", "1s", "--membership-dead-after", "2s"});
+  auto& head = c.start_controller({"--membership-heartbeat", "100ms", "--monitor-interval", "100ms",
+                                   "--membership-suspect-after", "1s", "--membership-dead-after",
+                                   "2s", "--membership-lease", "10m"});
   c.join_worker("w1");
   c.join_worker("w2");
   auto job = submit_waiting(c, 8);
@@ -203,7 +301,7 @@ TEST_CASE("a worker that sleeps does not keep the cluster from ending") {
 
 TEST_CASE("kill -9 of a worker while its long outputs are read") {
   cluster c;
-  c.start_controller();
+  c.start_controller({"--membership-lease", "5s", "--scheduler-retries", "100"});
   auto& victim = c.join_worker("w1", {"--worker-cpus", "4"});
   write_file(c.scratch() / "long", std::string(16 << 20, 'x') + "end");
   auto job = c.submit({"--array", "0-11"}, {"cat", "long"});

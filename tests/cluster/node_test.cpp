@@ -86,15 +86,22 @@ TEST_CASE("`shutdown` ends all nodes, and the tasks with them") {
   c.await_no_tasks();
 }
 
-TEST_CASE("a worker that is told to end ends well, and its tasks run elsewhere") {
+TEST_CASE("a worker that is told to end leaves, and its tasks run elsewhere") {
   cluster c;
-  c.start_controller();
+  c.start_controller({"--scheduler-retries", "0"}); // leaving takes none
   auto& leaver = c.join_worker("w1");
   auto job = c.submit({"--array", "0-1"},
                       {"sh", "-c", "[ $TROUPE_NODE_ID = w2 ] || sleep 1000; echo done"});
   c.await_running(job, 2);
   leaver.signal(SIGTERM);
   CHECK(leaver.wait().code == 0);
+  CHECK(c.task_processes("w1").empty());
+  auto nodes = c.ask_json({"nodes"});
+  REQUIRE(nodes.size() == 2);
+  CHECK(nodes[1]["id"] == "w1");
+  CHECK(nodes[1]["state"] == "left");
+  CHECK(nodes[1]["cpus_granted"] == 0);
+  CHECK(c.summary(job)["queued"] == 2);
   c.join_worker("w2");
   CHECK(c.wait(job) == 0);
   CHECK(c.ask({"output", job, "--all"}) == "done\ndone\n");
@@ -116,6 +123,16 @@ TEST_CASE("a worker waits for its controller") {
   c.start_controller({}, static_cast<uint16_t>(std::stoi(port)));
   await("it joins", [&] { return !c.live_node("early").is_null(); });
   CHECK(c.wait(c.submit({}, {"true"})) == 0);
+}
+
+TEST_CASE("a worker gives up a controller that does not answer") {
+  cluster c;
+  auto& head = c.start_controller();
+  head.signal(SIGSTOP);
+  auto how = c.start_worker("w1", {"--membership-rejoin-for", "1s"}).wait();
+  head.signal(SIGCONT);
+  CHECK(how.code == 1);
+  CHECK(has(how.err, "no controller at " + c.address()));
 }
 
 TEST_CASE("what cannot be is refused with a message of its own") {
@@ -148,6 +165,12 @@ TEST_CASE("what cannot be is refused with a message of its own") {
     CHECK(has(text, "--worker-cpus"));
     CHECK(has(text, "1 to 65536"));
   }
+  SUBCASE("an unknown flag, a missing value, a word too many") {
+    CHECK(
+        has(refused({"--node-rolez", "worker"}, 2), "'--node-rolez'; did you mean '--node-roles'"));
+    CHECK(has(refused({"--worker-cpu=3"}, 2), "'--worker-cpu'; did you mean '--worker-cpus'"));
+    CHECK(has(refused({"extra"}, 2), "unexpected argument 'extra'"));
+  }
   SUBCASE("a file that is not TOML, is not there, or is no file") {
     CHECK(has(with_file("[worker\n"), file + ":1: "));
     CHECK(has(refused({"--config", "/no/such/file"}, 2), "/no/such/file"));
@@ -162,7 +185,9 @@ TEST_CASE("what cannot be is refused with a message of its own") {
   }
   SUBCASE("a port that is in use") {
     c.start_controller();
-    CHECK(has(refused({"--node-id", "other", "--node-listen", c.address()}, 1), "in use"));
+    auto text = refused({"--node-id", "other", "--node-listen", c.address()}, 1);
+    CHECK(has(text, "in use"));
+    CHECK(has(text, "node.listen"));
   }
   SUBCASE("a port that somebody else uses") {
     listener other{under_test().address};

@@ -63,6 +63,7 @@ TEST_CASE("without a file the defaults are this machine's") {
   CHECK(loaded->worker.slots == 64);
   CHECK(loaded->membership.heartbeat == 500ms);
   CHECK(loaded->membership.dead_after == 3s);
+  CHECK(loaded->membership.lease == 2500ms);
   CHECK(loaded->membership.rejoin_for == 30s);
   CHECK(loaded->monitor.interval == 500ms);
   CHECK(loaded->scheduler.retries == 2);
@@ -91,6 +92,7 @@ TEST_CASE("a file sets every key, and flags win over it") {
                         "heartbeat = \"100ms\"\n"
                         "suspect_after = \"0.3s\"\n"
                         "dead_after = \"1s\"\n"
+                        "lease = \"2m\"\n"
                         "rejoin_for = \"0\"\n"
                         "[monitor]\n"
                         "interval = \"1m\"\n"
@@ -117,6 +119,7 @@ TEST_CASE("a file sets every key, and flags win over it") {
   CHECK(loaded->membership.heartbeat == 100ms);
   CHECK(loaded->membership.suspect_after == 300ms);
   CHECK(loaded->membership.dead_after == 1s);
+  CHECK(loaded->membership.lease == 2min);
   CHECK(loaded->membership.rejoin_for == 0ms);
   CHECK(loaded->monitor.interval == 60s);
   CHECK(loaded->scheduler.retries == 0);
@@ -231,8 +234,11 @@ TEST_CASE("keys that contradict each other are refused, with where they stand") 
   CHECK(dir.problems("[membership]\ndead_after = \"1s\"\n") ==
         "cluster.toml:2: membership.dead_after (1s) must be longer than membership.suspect_after "
         "(1.5s)");
-  CHECK(dir.problems("[membership]\nheartbeat = \"2s\"\n") ==
-        "membership.suspect_after (1.5s) must be longer than membership.heartbeat (2s)");
+  CHECK(dir.problems("[membership]\nheartbeat = \"1.9s\"\n") ==
+        "membership.suspect_after (1.5s) must be longer than membership.heartbeat (1.9s)");
+  CHECK(dir.problems("[membership]\nlease = \"1s\"\n") ==
+        "cluster.toml:2: membership.lease (1s) must be longer than membership.heartbeat and "
+        "monitor.interval together (1s), after which it is renewed");
   CHECK(dir.problems("[node]\nroles = [\"worker\"]\n")
             .starts_with("node.controller is missing: a node that is only a worker needs"));
   CHECK(dir.problems("[node]\ncontroller = \"other:1\"\n")
@@ -253,7 +259,7 @@ TEST_CASE("the table of keys is complete and agrees with the defaults") {
     CHECK_FALSE(key.range.empty());
     CHECK_FALSE(key.fallback.empty());
   }
-  CHECK(flags.size() == 17);
+  CHECK(flags.size() == 18);
   CHECK(flags.contains("--membership-dead-after"));
   // What the table says about a default is what a node does by default.
   auto config = default_node_config();

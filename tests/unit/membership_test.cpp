@@ -44,14 +44,14 @@ TEST_CASE("a node joins, is heard from, and leaves") {
   REQUIRE(table.heard_from(7, start));
   CHECK(table.find(7)->last_heard == start + 1s);
 
-  auto left = table.leave(7);
+  auto left = table.leave(7, start);
   REQUIRE(left);
   CHECK(left->what == kind::left);
   CHECK(table.find(7)->state == member_state::left);
   CHECK(table.live_count() == 0);
   CHECK_FALSE(table.holder_of("a"));
-  CHECK_FALSE(table.leave(7));
-  CHECK_FALSE(table.lost(7, "again"));
+  CHECK_FALSE(table.leave(7, start));
+  CHECK_FALSE(table.lost(7, "again", false, start));
 }
 
 TEST_CASE("an id belongs to one live incarnation") {
@@ -63,7 +63,7 @@ TEST_CASE("an id belongs to one live incarnation") {
   CHECK(clone.error().text().starts_with("node id 'a' is taken by a live node at 10.0.0.1:4747"));
   CHECK_FALSE(table.find(2));
 
-  auto died = table.lost(1, "its connection broke");
+  auto died = table.lost(1, "its connection broke", false, start);
   REQUIRE(died);
   CHECK(died->what == kind::died);
   CHECK(died->reason == "its connection broke");
@@ -76,11 +76,11 @@ TEST_CASE("an id belongs to one live incarnation") {
     REQUIRE_FALSE(late);
     CHECK(late.error().code() == errc::not_found);
     CHECK(late.error().text().starts_with("node 'a' (incarnation 0000000000000001) is no live"));
-    CHECK_FALSE(table.lost(1, "late"));
+    CHECK_FALSE(table.lost(1, "late", false, start));
     CHECK(table.holder_of("a")->incarnation == 2);
   }
   SUBCASE("the old incarnation cannot come back") {
-    table.lost(2, "");
+    table.lost(2, "", false, start);
     auto back = table.join(node("a", 1), start + 2ms);
     REQUIRE_FALSE(back);
     CHECK(back.error().code() == errc::refused);
@@ -93,6 +93,17 @@ TEST_CASE("an id belongs to one live incarnation") {
     CHECK(all[1].incarnation == 1);
     CHECK(all[2].incarnation == 2);
   }
+}
+
+TEST_CASE("a holder that nobody can connect to is named without an address") {
+  membership table{bounds};
+  auto holder = node("b", 3);
+  holder.address = {};
+  REQUIRE(table.join(holder, start));
+  CHECK(table.join(node("b", 4), start)
+            .error()
+            .text()
+            .starts_with("node id 'b' is taken by a live node (incarnation 0000000000000003)"));
 }
 
 TEST_CASE("a join that makes no sense is refused") {
@@ -198,7 +209,7 @@ TEST_CASE("departed members are remembered up to a limit") {
   constexpr incarnation_id count = membership::max_departed + 10;
   for (incarnation_id i = 1; i <= count; ++i) {
     REQUIRE(table.join(node("a", i), start));
-    REQUIRE(table.lost(i, "test"));
+    REQUIRE(table.lost(i, "test", false, start));
   }
   CHECK(table.members().size() == membership::max_departed);
   CHECK_FALSE(table.find(10));
@@ -240,11 +251,11 @@ TEST_CASE("in any history an id has one live holder and events alternate rightly
             note(event);
         break;
       case 1:
-        if (auto event = table.lost(incarnation, "x"))
+        if (auto event = table.lost(incarnation, "x", false, now))
           note(*event);
         break;
       case 2:
-        if (auto event = table.leave(incarnation))
+        if (auto event = table.leave(incarnation, now))
           note(*event);
         break;
       case 3:
@@ -263,6 +274,44 @@ TEST_CASE("in any history an id has one live holder and events alternate rightly
         }
       CHECK(ids.size() == table.live_count());
     }
+  }
+}
+
+TEST_CASE("what ran on a member may run elsewhere when it can run there no more") {
+  membership table{{1500ms, 3000ms, 2500ms, 250ms}};
+  REQUIRE(table.join(node("a", 1), start));
+  REQUIRE(table.heard_from(1, start + 1s));
+  CHECK(table.find(1)->lease_end == start + 3500ms);
+
+  SUBCASE("at once when it has said that it is gone") {
+    CHECK(table.leave(1, start + 1200ms)->safe_from == start + 1200ms);
+  }
+  SUBCASE("when its process is gone, and the guardian has had time to kill") {
+    CHECK(table.lost(1, "", true, start + 1200ms)->safe_from == start + 1450ms);
+  }
+  SUBCASE("after the lease when only the connection broke") {
+    CHECK(table.lost(1, "", false, start + 1200ms)->safe_from == start + 3750ms);
+  }
+  SUBCASE("the end of the process comes late") {
+    CHECK(table.lost(1, "", true, start + 3600ms)->safe_from == start + 3750ms);
+    REQUIRE(table.join(node("b", 2), start));
+    CHECK(table.lost(2, "", false, start + 1h)->safe_from == start + 1h);
+  }
+  SUBCASE("after the lease when it is silent") {
+    member::time_point safe_from;
+    for (auto now = start + 1s; now <= start + 5s; now += 100ms)
+      for (auto& event : table.tick(now))
+        if (event.what == kind::died) {
+          CHECK(now == start + 4s);
+          safe_from = event.safe_from;
+        }
+    CHECK(safe_from == start + 4s); // the lease and the margin ended before
+  }
+  SUBCASE("time in which the controller slept counts for the lease, not as silence") {
+    table.tick(start + 1s);
+    table.tick(start + 60s);
+    CHECK(table.find(1)->live());
+    CHECK(table.lost(1, "", false, start + 60s)->safe_from == start + 60s);
   }
 }
 

@@ -119,7 +119,7 @@ private:
       } else {
         ++at;
       }
-    auto loss = state_.on_node_lost(node, now_);
+    auto loss = state_.on_node_lost(node, departure::died, now_);
     std::set<task_ref> told;
     for (auto* part : {&loss.requeued, &loss.failed, &loss.cancelled})
       for (auto& what : *part)

@@ -242,12 +242,12 @@ TEST_CASE_FIXTURE(fixture, "the tasks of a lost worker come back in their places
   submit(0, 1);
   submit(0, 3);
   CHECK(order(assign()) == "1.0 1.1 2.0");
-  auto loss = state.on_node_lost(1, now);
+  auto loss = state.on_node_lost(1, departure::died, now);
   CHECK(loss.requeued == std::vector<task_ref>{{1, 0}, {1, 1}, {2, 0}});
   CHECK(loss.failed.empty());
   CHECK_FALSE(book.find(1));
   CHECK(state.running().empty());
-  CHECK(state.on_node_lost(1, now).requeued.empty());
+  CHECK(state.on_node_lost(1, departure::died, now).requeued.empty());
   CHECK(state.task(1, 0)->state == run_state::queued);
 
   join(2, 4);
@@ -269,7 +269,7 @@ TEST_CASE_FIXTURE(fixture, "a task that loses its worker too often fails") {
     auto started = assign();
     REQUIRE(started.size() == 1);
     CHECK(started[0].attempt == node);
-    auto loss = state.on_node_lost(node, now + 9s);
+    auto loss = state.on_node_lost(node, departure::died, now + 9s);
     if (node < 3) {
       CHECK(loss.requeued.size() == 1);
     } else {
@@ -283,6 +283,31 @@ TEST_CASE_FIXTURE(fixture, "a task that loses its worker too often fails") {
   CHECK(job.ended == now + 9s);
   CHECK(state.task(1, 0)->outcome.failure ==
         "worker lost: node 'w3' was gone before the task ended");
+}
+
+TEST_CASE_FIXTURE(fixture, "a worker that leaves in order costs its tasks no retries") {
+  submit(0, 1);
+  for (incarnation_id node = 1; node <= 5; ++node) {
+    join(node, 2);
+    REQUIRE(assign().size() == 2);
+    auto loss = state.on_node_lost(node, departure::left, now);
+    CHECK(loss.requeued == std::vector<task_ref>{{1, 0}, {1, 1}});
+    CHECK(loss.failed.empty());
+  }
+  CHECK(state.task(1, 0)->attempt == 5);
+  CHECK(state.job(1)->restarts == 8);
+  for (incarnation_id node = 6; node <= 7; ++node) { // deaths do, and they alone
+    join(node, 2);
+    assign();
+    CHECK(state.on_node_lost(node, departure::died, now).requeued.size() == 2);
+  }
+  join(8, 2);
+  assign();
+  CHECK(state.cancel(1, now)->to_kill.size() == 2);
+  auto loss = state.on_node_lost(8, departure::left, now);
+  CHECK(loss.cancelled == std::vector<task_ref>{{1, 0}, {1, 1}});
+  CHECK(loss.ended == std::vector<job_id>{1});
+  CHECK(state.job(1)->state == run_state::cancelled);
 }
 
 TEST_CASE_FIXTURE(fixture, "a job's exit status is that of its first failed task") {
@@ -346,7 +371,7 @@ TEST_CASE_FIXTURE(fixture, "cancelling ends what is queued and kills what runs")
     CHECK(state.job(1)->tasks == task_counters{0, 0, 1, 0, 9});
   }
   SUBCASE("the worker is lost meanwhile") {
-    auto loss = state.on_node_lost(1, now);
+    auto loss = state.on_node_lost(1, departure::died, now);
     CHECK(loss.cancelled.size() == 2);
     CHECK(loss.requeued.empty());
     CHECK(loss.ended == std::vector<job_id>{1});
@@ -376,7 +401,7 @@ TEST_CASE_FIXTURE(fixture, "a requeued task of a cancelled job stays cancelled")
   join(1, 1);
   submit(0, 0);
   assign();
-  CHECK(state.on_node_lost(1, now).requeued.size() == 1);
+  CHECK(state.on_node_lost(1, departure::died, now).requeued.size() == 1);
   CHECK(state.cancel(1, now)->job_ended);
   CHECK(state.task(1, 0)->state == run_state::cancelled);
   CHECK(state.job(1)->tasks == task_counters{0, 0, 0, 0, 1});

@@ -21,6 +21,9 @@ constexpr std::chrono::seconds command_deadline{10};
 constexpr std::chrono::milliseconds farewell{500}; // for the last messages to leave
 constexpr uint32_t most_slots = 256;
 
+// When a process dies, its actor and its memory link are lost; the link tells more about it.
+constexpr std::chrono::milliseconds link_first{200};
+
 uint64_t milliseconds_since(clock::time_point then) {
   auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - then).count();
   return passed > 0 ? static_cast<uint64_t>(passed) : 0;
@@ -50,7 +53,8 @@ controller_front::controller_front(caf::event_based_actor* self, node& host, caf
       monitor_(monitor), services_{{"scheduler", scheduler},
                                    {"monitor", monitor},
                                    {"resources", std::move(resources)}},
-      members_({host.config().membership.suspect_after, host.config().membership.dead_after}),
+      members_({host.config().membership.suspect_after, host.config().membership.dead_after,
+                host.config().membership.lease}),
       listening_(host.config().node.listen) {}
 
 caf::behavior controller_front::make_behavior() {
@@ -58,12 +62,13 @@ caf::behavior controller_front::make_behavior() {
     self_->link_to(service);
   self_->set_down_handler([this](const caf::down_msg& down) {
     if (auto found = handles_.find(down.source); found != handles_.end())
-      lose(found->second, "its connection broke");
+      self_->delayed_send(self_, link_first, actor_lost{found->second});
   });
   self_->delayed_send(self_, host_.config().membership.heartbeat, membership_tick{});
   return {
       // -- from workers
       [this](join_request& request) { return join(request); },
+      [this](const leaving& what) { on_leaving(what); },
       // -- from the command line; the scheduler answers in our place
       [this](submit_request& request) { return to_scheduler(request); },
       [this](list_jobs_request& request) { return to_scheduler(request); },
@@ -82,7 +87,8 @@ caf::behavior controller_front::make_behavior() {
       [this](shutdown_request) { shut_down(); },
       // -- from within
       [this](const port_opened& what) { on_opened(what); },
-      [this](const port_closed& what) { lose(what.node, what.reason.text()); },
+      [this](const port_closed& what) { lose(what.node, what.reason.text(), what.process_ended); },
+      [this](const actor_lost& what) { lose(what.node, "its connection broke", false); },
       [this](const state_seen& what) { on_state(what); },
       [this](membership_tick) { tick(); },
       [this](listening_at& what) { listening_ = std::move(what.where); },
@@ -100,6 +106,31 @@ caf::result<join_accepted> controller_front::join(join_request& request) {
   if (request.slots == 0 || request.slots > most_slots)
     return to_caf({errc::invalid_argument, "a worker has 1 to " + std::to_string(most_slots) +
                                                " slots, not " + std::to_string(request.slots)});
+  claims_.drop([&](const claim& older) { return older.sender == sender; });
+  auto holder = members_.holder_of(request.id);
+  if (holder && holder->incarnation != request.incarnation) {
+    auto answer = self_->make_response_promise<join_accepted>();
+    claims_.add(holder->incarnation, {std::move(request), std::move(sender), answer});
+    return answer;
+  }
+  auto accepted = admit(request, sender);
+  if (!accepted)
+    return to_caf(accepted.error());
+  return std::move(*accepted);
+}
+
+/// Decides on claims for an id whose holder is gone, or lives.
+void controller_front::settle(std::vector<claim> claims) {
+  for (auto& it : claims) {
+    if (auto accepted = admit(it.request, it.sender))
+      it.answer.deliver(std::move(*accepted));
+    else
+      it.answer.deliver(to_caf(accepted.error()));
+  }
+}
+
+result<join_accepted> controller_front::admit(const join_request& request,
+                                              const caf::actor& sender) {
   member who;
   who.id = request.id;
   who.incarnation = request.incarnation;
@@ -108,26 +139,25 @@ caf::result<join_accepted> controller_front::join(join_request& request) {
   if (auto address = transport::parse_endpoint(request.address))
     who.address = *address;
   if (workers_.contains(request.incarnation))
-    return to_caf(
-        {errc::already_exists, "this incarnation of " + request.id + " has joined already"});
+    return fail(errc::already_exists, "this incarnation of " + request.id + " has joined already");
   auto joined = members_.join(std::move(who), clock::now());
   if (!joined)
-    return to_caf(joined.error());
+    return fail(joined.error());
   auto me = caf::actor_cast<caf::actor>(self_);
   auto node = request.incarnation;
   worker_port::events events;
   events.opened = [me, node] { caf::anon_send(me, port_opened{node}); };
-  events.closed = [me, node](const error& reason) {
-    caf::anon_send(me, port_closed{node, reason});
+  events.closed = [me, node](const error& reason, bool process_ended) {
+    caf::anon_send(me, port_closed{node, reason, process_ended});
   };
   events.finished = [to = scheduler_, node](uint32_t slot, std::vector<std::byte> record) {
     caf::anon_send(to, slot_finished{node, slot, std::move(record)});
   };
-  auto port = worker_port::create(host_.network(), request.inbox, request.state, request.slots,
-                                  std::move(events));
+  auto port = worker_port::create(host_.network(), request.inbox, request.state, request.lease,
+                                  request.slots, std::move(events));
   if (!port) {
-    members_.lost(node, port.error().text());
-    return to_caf(port.error());
+    members_.lost(node, port.error().text(), true, clock::now());
+    return fail(port.error());
   }
   self_->monitor(sender);
   handles_.emplace(sender.address(), node);
@@ -136,14 +166,27 @@ caf::result<join_accepted> controller_front::join(join_request& request) {
       worker{request.id, sender, *port, {request.cpus, request.memory, request.slots}, {}, false});
   for (auto& event : *joined)
     act_on(event);
-  auto heartbeat = host_.config().membership.heartbeat.count();
-  return join_accepted{(*port)->token(), (*port)->completions(), host_.config().node.id,
-                       static_cast<uint64_t>(heartbeat)};
+  auto& config = host_.config();
+  return join_accepted{(*port)->token(), (*port)->completions(), config.node.id,
+                       static_cast<uint64_t>(config.membership.heartbeat.count()),
+                       static_cast<uint64_t>(config.membership.lease.count())};
+}
+
+void controller_front::on_leaving(const leaving& what) {
+  auto found = workers_.find(what.incarnation);
+  if (found == workers_.end() ||
+      found->second.handle != caf::actor_cast<caf::actor>(self_->current_sender()))
+    return;
+  if (auto event = members_.leave(what.incarnation, clock::now()))
+    act_on(*event);
 }
 
 void controller_front::on_opened(const port_opened& what) {
   auto found = workers_.find(what.node);
   if (found == workers_.end())
+    return;
+  // The first lease of its tasks began before it opened the link.
+  if (!members_.heard_from(what.node, clock::now()))
     return;
   auto& it = found->second;
   it.connected = true;
@@ -161,8 +204,12 @@ void controller_front::on_state(const state_seen& what) {
   if (!what.fresh)
     return; // it could be read, but its loop stands still: no sign of life
   auto heard = members_.heard_from(what.node, clock::now());
-  if (heard && *heard)
+  if (!heard)
+    return;
+  found->second.port->renew_lease(what.state.epoch);
+  if (*heard)
     act_on(**heard);
+  settle(claims_.heard(what.node));
 }
 
 void controller_front::tick() {
@@ -187,21 +234,27 @@ void controller_front::act_on(const member_event& event) {
     self_->send(scheduler_, worker_accepting{node, event.what == kind::recovered});
     break;
   case kind::died:
+    log_for("membership")->warn("worker {} died: {}", event.who.id, event.reason);
+    forget(event);
+    break;
   case kind::left:
-    log_for("membership")
-        ->warn("worker {} {}: {}", event.who.id, to_string(event.what), event.reason);
-    forget(node, event.reason);
+    log_for("membership")->info("worker {} left", event.who.id);
+    forget(event);
     break;
   }
 }
 
-void controller_front::lose(incarnation_id node, const std::string& reason) {
-  if (auto event = members_.lost(node, reason))
+void controller_front::lose(incarnation_id node, const std::string& reason, bool process_ended) {
+  if (ending_)
+    return; // as they were told to
+  if (auto event = members_.lost(node, reason, process_ended, clock::now()))
     act_on(*event);
 }
 
-/// Cuts the connection with a worker that is dead or has left, and gives its tasks back.
-void controller_front::forget(incarnation_id node, const std::string& reason) {
+/// Cuts the connection with a worker that is dead or has left, and gives its tasks back when they
+/// run no more.
+void controller_front::forget(const member_event& event) {
+  auto node = event.who.incarnation;
   auto found = workers_.find(node);
   if (found == workers_.end())
     return;
@@ -209,12 +262,17 @@ void controller_front::forget(incarnation_id node, const std::string& reason) {
   workers_.erase(found);
   handles_.erase(gone.handle.address());
   self_->demonitor(gone.handle);
+  auto died = event.what == member_event::kind::died;
   // If it only was silent it learns of it when it wakes: the link is gone, and this arrives.
-  self_->send(gone.handle, leave_now{"the controller has declared this node dead: " + reason});
+  if (died)
+    self_->send(gone.handle, declared_dead{node, event.reason});
   gone.port->close();
-  worker_removed removed{node, reason};
+  worker_removed removed{node, died ? departure::died : departure::left, event.reason};
   self_->send(monitor_, removed);
-  self_->send(scheduler_, std::move(removed));
+  self_->send(scheduler_, worker_accepting{node, false});
+  auto wait = std::max(event.safe_from - clock::now(), clock::duration::zero());
+  self_->delayed_send(scheduler_, wait, std::move(removed));
+  settle(claims_.gone(node));
 }
 
 // -- requests of the command line

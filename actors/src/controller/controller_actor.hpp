@@ -3,12 +3,14 @@
 #pragma once
 
 #include "controller/local_messages.hpp"
+#include "troupe/actors/id_claims.hpp"
 #include "troupe/actors/messages.hpp"
 #include "troupe/framework/membership.hpp"
 #include "troupe/framework/node.hpp"
 
 #include <caf/event_based_actor.hpp>
 #include <caf/response_promise.hpp>
+#include <caf/typed_response_promise.hpp>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -24,6 +26,11 @@ struct port_opened {
 struct port_closed {
   incarnation_id node = 0;
   error reason;
+  bool process_ended = false;
+};
+/// The actor of a worker is down.
+struct actor_lost {
+  incarnation_id node = 0;
 };
 /// Time to look who has been silent.
 struct membership_tick {};
@@ -56,12 +63,22 @@ private:
     return self_->delegate(scheduler_, std::move(request));
   }
 
+  /// Waits for the id that another member holds.
+  struct claim {
+    join_request request;
+    caf::actor sender;
+    caf::typed_response_promise<join_accepted> answer;
+  };
+
   caf::result<join_accepted> join(join_request& request);
+  result<join_accepted> admit(const join_request& request, const caf::actor& sender);
+  void settle(std::vector<claim> claims);
+  void on_leaving(const leaving& what);
   void on_opened(const port_opened& what);
   void on_state(const state_seen& what);
   void act_on(const member_event& event);
-  void lose(incarnation_id node, const std::string& reason);
-  void forget(incarnation_id node, const std::string& reason);
+  void lose(incarnation_id node, const std::string& reason, bool process_ended);
+  void forget(const member_event& event);
   void tick();
 
   caf::result<std::vector<node_summary>> list_nodes();
@@ -80,6 +97,7 @@ private:
   membership members_;
   std::map<incarnation_id, worker> workers_;
   std::map<caf::actor_addr, incarnation_id> handles_;
+  id_claims<claim> claims_;
   transport::endpoint listening_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   bool ending_ = false;
@@ -89,6 +107,7 @@ private:
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::port_opened)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::port_closed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::actor_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::membership_tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::end_now)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::listening_at)

@@ -4,6 +4,7 @@
 #include "controller/worker_port.hpp"
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/resource_book.hpp"
+#include "troupe/actors/scheduler_state.hpp"
 #include "troupe/actors/state_page.hpp"
 #include "troupe/framework/node_info.hpp"
 
@@ -29,7 +30,8 @@ struct worker_added {
 /// A worker died or left: nothing that it says from now on counts.
 struct worker_removed {
   incarnation_id node = 0;
-  std::string reason;
+  departure how = departure::died;
+  std::string reason; ///< of a death
 };
 
 /// Whether a worker gets new tasks.

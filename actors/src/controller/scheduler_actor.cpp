@@ -173,10 +173,13 @@ void scheduler::remove(const worker_removed& what) {
   auto found = workers_.find(what.node);
   if (found == workers_.end())
     return;
-  auto loss = state_.on_node_lost(what.node, now());
+  auto loss = state_.on_node_lost(what.node, what.how, now());
+  auto left = what.how == departure::left;
   log_for("scheduler")
-      ->warn("worker {} is gone ({}): {} tasks start again, {} failed", found->second.id,
-             what.reason, loss.requeued.size(), loss.failed.size());
+      ->log(left ? spdlog::level::info : spdlog::level::warn,
+            "worker {} {}: {} tasks start again, {} failed", found->second.id,
+            left ? "left" : "is dead (" + what.reason + ")", loss.requeued.size(),
+            loss.failed.size());
   std::erase_if(transfers_, [&](auto& entry) { return entry.second.what.node == what.node; });
   found->second.port->close();
   workers_.erase(found);

@@ -2,7 +2,9 @@
 
 #include "troupe/actors/completion_slot.hpp"
 #include "troupe/actors/state_page.hpp"
+#include "troupe/actors/task_lease.hpp"
 #include "troupe/actors/task_slot.hpp"
+#include "wire.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -26,27 +28,31 @@ exposed_region exposed(const memory_region& region) {
 } // namespace
 
 worker_port::worker_port(transport::middleman& network, const exposed_region& inbox,
-                         const exposed_region& state, uint32_t slots)
-    : network_(network), inbox_(inbox), state_(state), slots_(slots) {}
+                         const exposed_region& state, const exposed_region& lease, uint32_t slots)
+    : network_(network), inbox_(inbox), state_(state), lease_(lease), slots_(slots) {}
 
 result<std::shared_ptr<worker_port>> worker_port::create(transport::middleman& network,
                                                          const exposed_region& inbox,
                                                          const exposed_region& state,
+                                                         const exposed_region& lease,
                                                          uint32_t slots, events handlers) {
-  if (inbox.length < uint64_t{slots} * task_slot_bytes || state.length < state_page_bytes)
-    return fail(errc::invalid_argument, "the worker's inbox or state page is too small for " +
+  if (inbox.length < uint64_t{slots} * task_slot_bytes || state.length < state_page_bytes ||
+      lease.length < lease_bytes)
+    return fail(errc::invalid_argument, "the memory that the worker exposes is too small for " +
                                             std::to_string(slots) + " slots");
-  std::shared_ptr<worker_port> port{new worker_port{network, inbox, state, slots}};
+  std::shared_ptr<worker_port> port{new worker_port{network, inbox, state, lease, slots}};
   auto& memory = network.memory();
   auto completions = memory.allocate(size_t{slots} * completion_slot_bytes, access::remote_write);
   auto outgoing = memory.allocate(size_t{slots} * task_slot_bytes, access::local);
   auto page = memory.allocate(state_page_bytes, access::local);
-  for (auto* made : {&completions, &outgoing, &page})
+  auto seen = memory.allocate(lease_bytes, access::local);
+  for (auto* made : {&completions, &outgoing, &page, &seen})
     if (!*made)
       return fail(made->error());
   port->completions_ = std::move(*completions);
   port->outgoing_ = std::move(*outgoing);
   port->page_ = std::move(*page);
+  port->seen_ = std::move(*seen);
   port->handlers_ = std::move(handlers);
   // The link's handlers keep the port alive for as long as the link may call them.
   transport::memory_link::events link_events;
@@ -92,12 +98,21 @@ void worker_port::on_notice(uint32_t slot) {
   handlers_.finished(slot, {from.begin(), from.end()});
 }
 
+void worker_port::check(const status& done) {
+  // What was flushed was not at fault: the link's own end tells why.
+  if (!done && done.error().code() != errc::flushed)
+    fail_link(done.error());
+}
+
 void worker_port::fail_link(const error& reason) {
   if (std::exchange(closed_, true))
     return;
   // Not destroyed here: its own code may be what calls.
   network_.loop().after({}, [gone = std::move(link_)] {});
-  handlers_.closed(reason);
+  // A soft link that is closed was closed by the peer or, when it died, by its kernel. An adapter
+  // says the same of a peer that only does not answer.
+  auto soft = path() == "shared memory" || path() == "tcp";
+  handlers_.closed(reason, soft && reason.code() == errc::disconnected);
 }
 
 void worker_port::close() {
@@ -118,10 +133,7 @@ void worker_port::assign(uint32_t slot, std::vector<std::byte> record) {
                 std::min(bytes.size(), task_slot_bytes));
     self->link_->write_notify({self->outgoing_.get(), offset, task_slot_bytes},
                               {self->inbox_.address + offset, self->inbox_.key}, slot,
-                              [self](const status& done) {
-                                if (!done)
-                                  self->fail_link(done.error());
-                              });
+                              [self](const status& done) { self->check(done); });
   });
 }
 
@@ -164,6 +176,21 @@ void worker_port::read_state(bytes_handler done) {
                         auto page = self->page_->bytes();
                         tell(std::vector<std::byte>{page.begin(), page.begin() + state_page_bytes});
                       });
+  });
+}
+
+void worker_port::renew_lease(uint64_t epoch) {
+  network_.run_later([self = shared_from_this(), epoch] {
+    // The next epoch will do when the one before this is still on its way.
+    if (self->closed_ || !self->link_ || std::exchange(self->renewing_, true))
+      return;
+    wire::writer{self->seen_->bytes()}.number(epoch);
+    self->link_->write_notify({self->seen_.get(), 0, lease_bytes},
+                              {self->lease_.address, self->lease_.key}, renewal_notice,
+                              [self](const status& done) {
+                                self->renewing_ = false;
+                                self->check(done);
+                              });
   });
 }
 

@@ -26,14 +26,15 @@ public:
   struct events {
     std::function<void()> opened;
     std::function<void(uint32_t slot, std::vector<std::byte> record)> finished;
-    std::function<void(const error&)> closed; ///< once; nothing comes after it
+    /// Once; nothing comes after it. `process_ended`: the worker's process is known to be gone, or
+    /// to have closed the link, which it does when its tasks are gone.
+    std::function<void(const error&, bool process_ended)> closed;
   };
 
   /// Prepares memory for a worker with `slots` slots, and expects its link (see `token`).
-  static result<std::shared_ptr<worker_port>> create(transport::middleman& network,
-                                                     const exposed_region& inbox,
-                                                     const exposed_region& state, uint32_t slots,
-                                                     events handlers);
+  static result<std::shared_ptr<worker_port>>
+  create(transport::middleman& network, const exposed_region& inbox, const exposed_region& state,
+         const exposed_region& lease, uint32_t slots, events handlers);
 
   /// What the worker's memory link must present.
   uint64_t token() const noexcept { return token_; }
@@ -56,6 +57,9 @@ public:
   /// Reads the worker's state page. `done` is called on the loop thread.
   void read_state(bytes_handler done);
 
+  /// Tells the worker that its epoch was seen (see task_lease.hpp). A failure closes the port.
+  void renew_lease(uint64_t epoch);
+
   /// Reads `length` bytes of the worker's memory (at most `most_read`). `done` is called on the
   /// loop thread.
   void read(const exposed_region& from, uint64_t offset, uint64_t length, bytes_handler done);
@@ -69,26 +73,30 @@ public:
 
 private:
   worker_port(transport::middleman& network, const exposed_region& inbox,
-              const exposed_region& state, uint32_t slots);
+              const exposed_region& state, const exposed_region& lease, uint32_t slots);
 
   void on_link(transport::link_ptr link);
   void on_notice(uint32_t slot);
+  void check(const status& done);
   void fail_link(const error& reason);
 
   transport::middleman& network_;
   exposed_region inbox_;
   exposed_region state_;
+  exposed_region lease_;
   uint32_t slots_;
   uint64_t token_ = 0;
   std::unique_ptr<transport::memory_region> completions_;
   std::unique_ptr<transport::memory_region> outgoing_; // a record a slot, while it is being written
   std::unique_ptr<transport::memory_region> page_;     // the copy of the state page
+  std::unique_ptr<transport::memory_region> seen_;     // the epoch, while it is being written
 
   // loop thread
   events handlers_;
   transport::link_ptr link_;
   bool closed_ = false;
   bool reading_state_ = false;
+  bool renewing_ = false;
 
   mutable std::mutex guard_; // for what follows
   std::string path_;

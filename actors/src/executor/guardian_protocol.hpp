@@ -19,6 +19,7 @@ constexpr size_t max_body = 64 * 1024 * 1024;
 enum class request_kind : uint32_t {
   start = 1,  ///< header, body; descriptors: stdout, stderr and, for a long body, the memory file
   signal = 2, ///< header only
+  extend = 3, ///< header only, without `id`: let the tasks run until `lease_end_ns`
 };
 
 /// Precedes every request. The body of a start is `strings` zero-terminated strings: the working
@@ -30,13 +31,15 @@ struct request_header {
   uint64_t id = 0;
   uint32_t strings = 0;
   uint32_t arguments = 0;
-  uint64_t body_length = 0; ///< bytes
+  uint64_t body_length = 0;  ///< bytes
+  uint64_t lease_end_ns = 0; ///< request_kind::extend: CLOCK_BOOTTIME
 };
 
 enum class reply_kind : uint32_t {
-  started = 1, ///< `process` and `start_ns` are set
-  failed = 2,  ///< the task never ran: `step` and `error_number` are set
-  ended = 3,   ///< everything from `value` on is set
+  started = 1,     ///< `process` and `start_ns` are set
+  failed = 2,      ///< the task never ran: `step` and `error_number` are set
+  ended = 3,       ///< everything from `value` on is set
+  lease_ended = 4, ///< of no task: all are being killed, the guardian ends when they are gone
 };
 
 /// What failed to start a task.

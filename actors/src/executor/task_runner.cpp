@@ -54,6 +54,14 @@ launch_step step_of(guardian::start_step step) {
   return launch_step::request;
 }
 
+guardian::request_header signal_request(uint64_t id, int number) {
+  guardian::request_header out;
+  out.kind = guardian::request_kind::signal;
+  out.signal = number;
+  out.id = id;
+  return out;
+}
+
 tl::unexpected<error> lost_already() {
   return fail(errc::disconnected, "the guardian of this runner died; make a new runner");
 }
@@ -101,6 +109,7 @@ struct task_runner::state {
 
   void flush();
   bool flush_signals();
+  bool send(const guardian::request_header& what);
   void wait_for_space(bool wanted);
   bool receive(std::vector<task_event>& events);
   void take(const guardian::reply& what, std::vector<task_event>& events);
@@ -110,8 +119,10 @@ struct task_runner::state {
   const int ready;
   mutable std::mutex guard;
   std::unordered_map<uint64_t, task_record> tasks;
-  std::deque<uint64_t> waiting;                 // to be sent, in order
-  std::deque<guardian::request_header> signals; // likewise
+  std::deque<uint64_t> waiting;                      // to be sent, in order
+  std::deque<guardian::request_header> signals;      // likewise
+  std::optional<guardian::request_header> extension; // the latest
+  bool lease_ended = false;
   size_t unanswered = 0;
   bool space_awaited = false;
   bool lost = false;
@@ -136,23 +147,26 @@ void task_runner::state::flush() {
     task.now = task_record::phase::requested;
     task.request.reset();
     for (auto number : task.early_signals)
-      signals.push_back({guardian::request_kind::signal, number, id, 0, 0, 0});
+      signals.push_back(signal_request(id, number));
     task.early_signals = {};
   }
 }
 
-// @returns whether all of them were sent.
+// @returns whether all of them, and the extension of the lease, were sent.
 bool task_runner::state::flush_signals() {
-  while (!signals.empty()) {
-    auto& next = signals.front();
-    if (::send(guardian.socket(), &next, sizeof next, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-      if (errno != EPIPE && errno != ECONNRESET)
-        wait_for_space(true);
-      return false;
-    }
+  if (extension && send(*extension))
+    extension.reset();
+  while (!extension && !signals.empty() && send(signals.front()))
     signals.pop_front();
-  }
-  return true;
+  return !extension && signals.empty();
+}
+
+bool task_runner::state::send(const guardian::request_header& what) {
+  if (::send(guardian.socket(), &what, sizeof what, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+    return true;
+  if (errno != EPIPE && errno != ECONNRESET)
+    wait_for_space(true);
+  return false;
 }
 
 void task_runner::state::wait_for_space(bool wanted) {
@@ -187,6 +201,10 @@ bool task_runner::state::receive(std::vector<task_event>& events) {
 }
 
 void task_runner::state::take(const guardian::reply& what, std::vector<task_event>& events) {
+  if (what.kind == guardian::reply_kind::lease_ended) {
+    lease_ended = true;
+    return;
+  }
   auto found = tasks.find(what.id);
   if (found == tasks.end() || found->second.now == task_record::phase::waiting)
     return; // a keeper that was killed after it reported its task's end: told twice
@@ -226,6 +244,8 @@ void task_runner::state::take(const guardian::reply& what, std::vector<task_even
     events.push_back(std::move(end));
     break;
   }
+  case guardian::reply_kind::lease_ended:
+    break;
   }
   tasks.erase(found);
 }
@@ -242,9 +262,13 @@ void task_runner::state::lose(std::vector<task_event>& events) {
   signals.clear();
   auto process = guardian.process();
   auto how = guardian.bury();
-  event.reason = {errc::disconnected, "the guardian (process " + std::to_string(process) + ") " +
-                                          how + ": its " + std::to_string(event.tasks.size()) +
-                                          " tasks are lost"};
+  auto count = std::to_string(event.tasks.size());
+  event.reason =
+      lease_ended
+          ? error{errc::timeout,
+                  "the lease of the " + count + " tasks here ended; they were killed"}
+          : error{errc::disconnected, "the guardian (process " + std::to_string(process) + ") " +
+                                          how + ": its " + count + " tasks are lost"};
   log_for("executor")->error("{}", event.reason.text());
   events.push_back(std::move(event));
 }
@@ -314,7 +338,19 @@ status task_runner::signal(uint64_t id, int number) {
     found->second.early_signals.push_back(number);
     return {};
   }
-  state_->signals.push_back({guardian::request_kind::signal, number, id, 0, 0, 0});
+  state_->signals.push_back(signal_request(id, number));
+  state_->flush();
+  return {};
+}
+
+status task_runner::extend_lease(boot_clock::time_point end) {
+  std::lock_guard lock{state_->guard};
+  if (state_->lost)
+    return lost_already();
+  guardian::request_header what;
+  what.kind = guardian::request_kind::extend;
+  what.lease_end_ns = static_cast<uint64_t>(end.time_since_epoch().count());
+  state_->extension = what;
   state_->flush();
   return {};
 }
@@ -330,8 +366,13 @@ std::vector<task_event> task_runner::poll() {
   for (size_t i = 0; i < static_cast<size_t>(count); ++i)
     died |= happened[i].data.fd == state_->guardian.pidfd();
   // Tasks that ended before the guardian died have ended.
-  if (!state_->receive(events) || died) {
+  auto connected = state_->receive(events);
+  if (died || (!connected && !state_->lease_ended)) {
     state_->lose(events);
+    return events;
+  }
+  if (!connected) { // it dies when it has killed the tasks
+    ::epoll_ctl(ready_.get(), EPOLL_CTL_DEL, state_->guardian.socket(), nullptr);
     return events;
   }
   state_->wait_for_space(false);

@@ -2,9 +2,11 @@
 
 #include "troupe/actors/worker.hpp"
 #include "troupe/framework/errors.hpp"
+#include "troupe/framework/units.hpp"
 #include "troupe/transport/log.hpp"
 #include "troupe/transport/resolve.hpp"
 
+#include <algorithm>
 #include <caf/exit_reason.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/send.hpp>
@@ -15,10 +17,12 @@ namespace troupe::cluster {
 
 namespace {
 
-constexpr std::chrono::milliseconds retry_pause{300};
+constexpr std::chrono::milliseconds first_pause{300}; // doubled with each attempt that fails
+constexpr std::chrono::milliseconds longest_pause{2000};
 constexpr std::chrono::seconds connect_deadline{10};
 constexpr std::chrono::seconds join_deadline{10};
 constexpr std::chrono::seconds sample_pause{1};
+constexpr std::chrono::seconds farewell_deadline{5};
 
 std::vector<std::string> role_names(node_roles roles) {
   std::vector<std::string> out;
@@ -32,12 +36,12 @@ std::vector<std::string> role_names(node_roles roles) {
 } // namespace
 
 worker_role::worker_role(caf::event_based_actor* self, node& host, transport::endpoint controller)
-    : self_(self), host_(host), where_(std::move(controller)) {}
+    : self_(self), host_(host), where_(std::move(controller)), pause_(first_pause) {}
 
 caf::behavior worker_role::make_behavior() {
   self_->set_down_handler([this](const caf::down_msg& down) {
     if (controller_ && down.source == controller_.address())
-      lost("the controller's process ended, or the connection broke");
+      lost({errc::disconnected, "the controller's process ended, or the connection broke"});
   });
   self_->send(self_, try_to_connect{});
   self_->send(self_, sample_figures{});
@@ -52,34 +56,35 @@ caf::behavior worker_role::make_behavior() {
           return;
         log_for("worker")->warn("joined the cluster of {} as {}", to_string(where_),
                                 host_.config().node.id);
+        joined_ = true;
         complained_ = false;
       },
       [this](const link_closed& what) {
         if (current(what.node))
-          lost(what.reason.text());
+          lost(what.reason);
       },
       [this](const task_assigned& what) { on_assigned(what); },
       [this](block_read& what) { on_block(what); },
       [this](const task_happened& what) { on_task_event(what); },
       // -- from the controller
       [this](const kill_tasks& order) {
-        if (session_ && from_controller())
+        if (current(incarnation_) && from_controller())
           session_->kill(order.tasks);
       },
       [this](const output_taken& what) {
         if (session_ && from_controller())
           session_->forget_output(what.what);
       },
+      [this](const declared_dead& what) {
+        if (current(what.incarnation) && from_controller())
+          lost({errc::refused, "the controller has declared this node dead: " + what.reason});
+      },
       [this](const leave_now& order) {
-        // Declared dead while this node slept: what it ran runs elsewhere by now. It comes back as
-        // a new one.
-        if (order.reason.starts_with("the controller has declared"))
-          return lost(order.reason);
         log_for("worker")->warn("leaving: {}", order.reason);
-        leave(caf::exit_reason::normal);
+        end(caf::exit_reason::normal);
       },
       [this](command_request& request) { return command(request.words); },
-      [this](say_goodbye) { leave(caf::exit_reason::user_shutdown); },
+      [this](say_goodbye) { depart(); },
   };
 }
 
@@ -109,14 +114,16 @@ void worker_role::connect() {
 
 void worker_role::retry(const error& why) {
   auto limit = host_.config().membership.rejoin_for;
-  if (clock::now() - searching_since_ >= limit)
+  auto left = limit - (clock::now() - searching_since_);
+  if (left <= clock::duration::zero())
     return give_up(
-        {why.code(), "no controller at " + to_string(where_) + " within " +
-                         std::to_string(limit.count()) + " ms: " + why.text() +
+        {why.code(), "no controller at " + to_string(where_) + " within " + format_duration(limit) +
+                         ": " + why.text() +
                          "; start one there with `trouped`, or name another with node.controller"});
   if (!std::exchange(complained_, true))
     log_for("worker")->warn("waiting for the controller at {}: {}", to_string(where_), why.text());
-  self_->delayed_send(self_, retry_pause, try_to_connect{});
+  self_->delayed_send(self_, std::min<clock::duration>(pause_, left), try_to_connect{});
+  pause_ = std::min(pause_ * 2, longest_pause);
 }
 
 void worker_role::join(const caf::actor& controller, const transport::endpoint& reached) {
@@ -158,12 +165,12 @@ void worker_role::join(const caf::actor& controller, const transport::endpoint& 
   request.slots = config.worker.slots;
   request.inbox = (*memory)->inbox();
   request.state = (*memory)->state();
+  request.lease = (*memory)->lease();
   self_->request(controller, join_deadline, std::move(request))
       .then(
           [this, node, reached](const join_accepted& terms) {
             if (!current(node))
               return;
-            searching_since_ = clock::now();
             session_->memory().connect(reached, terms, connect_deadline);
           },
           [this, node](const caf::error& e) {
@@ -172,20 +179,24 @@ void worker_role::join(const caf::actor& controller, const transport::endpoint& 
             auto why = to_troupe(host_.system(), e);
             if (why.code() == errc::already_exists || why.code() == errc::invalid_argument)
               return give_up(why);
-            lost(why.text());
+            lost(why);
           });
 }
 
 /// Kills what runs and looks for the controller again, as a new incarnation.
-void worker_role::lost(const std::string& why) {
-  if (!session_)
+void worker_role::lost(const error& why) {
+  if (!session_ || leaving_)
     return;
-  log_for("worker")->warn("lost the controller ({}); {} tasks killed", why, session_->running());
+  auto running = session_->running();
   session_.reset();
   self_->demonitor(controller_);
   controller_ = nullptr;
+  if (!std::exchange(joined_, false))
+    return retry(why); // the time that it may take goes on
+  log_for("worker")->warn("lost the controller ({}); {} tasks killed", why.text(), running);
   searching_since_ = clock::now();
-  self_->delayed_send(self_, retry_pause, try_to_connect{});
+  pause_ = first_pause;
+  self_->delayed_send(self_, pause_, try_to_connect{});
 }
 
 /// Whether an actor of the controller's process, its scheduler say, has sent the present message.
@@ -195,10 +206,23 @@ bool worker_role::from_controller() const {
 }
 
 void worker_role::give_up(const error& why) {
-  leave(to_caf(why));
+  end(to_caf(why));
 }
 
-void worker_role::leave(caf::error reason) {
+/// Leaves in order: when the controller hears of it no task runs here any more.
+void worker_role::depart() {
+  if (leaving_)
+    return;
+  leaving_ = true;
+  if (!session_ || !joined_)
+    return end(caf::exit_reason::user_shutdown);
+  session_->end_tasks();
+  self_->request(controller_, farewell_deadline, leaving{incarnation_})
+      .then([this] { end(caf::exit_reason::user_shutdown); },
+            [this](const caf::error&) { end(caf::exit_reason::user_shutdown); });
+}
+
+void worker_role::end(caf::error reason) {
   session_.reset();
   self_->quit(std::move(reason));
 }
@@ -212,7 +236,7 @@ void worker_role::on_assigned(const task_assigned& what) {
   auto task = decode_task_slot(what.record);
   if (!task) {
     log_for("worker")->error("slot {} holds no task: {}", what.slot, task.error().text());
-    return lost("the controller wrote what is not a task");
+    return lost({errc::protocol_violation, "the controller wrote what is not a task"});
   }
   if (!task->body)
     return session_->start(what.slot, task->order);
@@ -238,8 +262,10 @@ void worker_role::on_block(block_read& what) {
 }
 
 void worker_role::on_task_event(const task_happened& what) {
-  if (current(what.node) && !session_->on_event(*what.event))
-    lost("the guardian of the tasks died");
+  if (!current(what.node))
+    return;
+  if (auto going_on = session_->on_event(*what.event); !going_on)
+    lost(going_on.error());
 }
 
 void worker_role::sample() {

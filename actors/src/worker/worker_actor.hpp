@@ -57,13 +57,16 @@ private:
   void on_assigned(const task_assigned& what);
   void on_block(block_read& what);
   void on_task_event(const task_happened& what);
-  void lost(const std::string& why);
+  void lost(const error& why);
   void give_up(const error& why);
-  void leave(caf::error reason);
+  void depart();
+  void end(caf::error reason);
   void sample();
   caf::result<std::string> command(const std::vector<std::string>& words);
   bool from_controller() const;
-  bool current(incarnation_id node) const noexcept { return session_ && node == incarnation_; }
+  bool current(incarnation_id node) const noexcept {
+    return session_ && !leaving_ && node == incarnation_;
+  }
 
   caf::event_based_actor* self_;
   node& host_;
@@ -71,8 +74,11 @@ private:
   caf::actor controller_;
   incarnation_id incarnation_ = 0;
   std::unique_ptr<worker_session> session_;
+  bool joined_ = false;  // what `session_` is for: its link is open
+  bool leaving_ = false; // its tasks are killed, the controller is being told
   host_sampler sampler_;
-  clock::time_point searching_since_ = clock::now();
+  clock::time_point searching_since_ = clock::now(); // while there is no link
+  std::chrono::milliseconds pause_;                  // before the next attempt
   bool complained_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include "troupe/actors/completion_slot.hpp"
 #include "troupe/actors/task_slot.hpp"
+#include "wire.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -14,6 +15,8 @@ using transport::link_ptr;
 using transport::memory_region;
 
 namespace {
+
+constexpr uint64_t longest_lease_ms = 24ULL * 3600 * 1000; // whatever the controller says
 
 exposed_region exposed(const memory_region& region) {
   auto remote = region.remote();
@@ -32,12 +35,14 @@ result<std::shared_ptr<worker_memory>> worker_memory::create(transport::middlema
   auto& memory = network.memory();
   auto inbox = memory.allocate(size_t{slots} * task_slot_bytes, access::remote_write);
   auto page = memory.allocate(state_page_bytes, access::remote_read);
+  auto seen = memory.allocate(lease_bytes, access::remote_write);
   auto outgoing = memory.allocate(size_t{slots} * completion_slot_bytes, access::local);
-  for (auto* region : {&inbox, &page, &outgoing})
+  for (auto* region : {&inbox, &page, &seen, &outgoing})
     if (!*region)
       return fail(region->error());
   made->inbox_ = std::move(*inbox);
   made->page_ = std::move(*page);
+  made->seen_ = std::move(*seen);
   auto writer = state_page_writer::create(made->page_->bytes());
   if (!writer)
     return fail(writer.error());
@@ -54,6 +59,21 @@ exposed_region worker_memory::inbox() const {
 
 exposed_region worker_memory::state() const {
   return exposed(*page_);
+}
+
+exposed_region worker_memory::lease() const {
+  return exposed(*seen_);
+}
+
+void worker_memory::on_lease(std::function<void(boot_clock::time_point)> handler) {
+  std::lock_guard lock{lease_guard_};
+  lease_handler_ = std::move(handler);
+}
+
+void worker_memory::tell_lease(boot_clock::time_point end) {
+  std::lock_guard lock{lease_guard_};
+  if (lease_handler_)
+    lease_handler_(end);
 }
 
 void worker_memory::connect(const transport::endpoint& controller, const join_accepted& terms,
@@ -73,6 +93,10 @@ void worker_memory::connect(const transport::endpoint& controller, const join_ac
     };
     link_events.notice = [self](uint32_t slot) { self->on_notice(slot); };
     link_events.closed = [self](const error& reason) { self->fail_link(reason); };
+    // The controller begins to count when it sees the link, and assigns nothing before.
+    self->lease_.emplace(std::chrono::milliseconds{std::min(terms.lease_ms, longest_lease_ms)},
+                         boot_clock::now());
+    self->tell_lease(self->lease_->end());
     auto link =
         self->network_.memory().connect(controller, terms.token, timeout, std::move(link_events));
     if (!link)
@@ -85,6 +109,8 @@ void worker_memory::connect(const transport::endpoint& controller, const join_ac
 void worker_memory::on_notice(uint32_t slot) {
   if (closed_)
     return;
+  if (slot == renewal_notice)
+    return on_renewal();
   if (slot >= slots_)
     return fail_link(
         {errc::protocol_violation,
@@ -93,18 +119,24 @@ void worker_memory::on_notice(uint32_t slot) {
   handlers_.assigned(slot, {from.begin(), from.end()});
 }
 
+void worker_memory::on_renewal() {
+  wire::reader in{seen_->bytes()};
+  auto epoch = in.number<uint64_t>();
+  if (auto end = lease_->seen(epoch))
+    tell_lease(*end);
+}
+
 void worker_memory::fail_link(const error& reason) {
-  if (std::exchange(closed_, true))
-    return;
-  // Not destroyed here: its own code may be what calls.
-  network_.loop().after({}, [gone = std::move(link_)] {});
-  handlers_.closed(reason);
+  // The link stays until `close`: the tasks are to be gone before the controller sees its end.
+  if (!std::exchange(closed_, true))
+    handlers_.closed(reason);
 }
 
 void worker_memory::close() {
   network_.run_later([self = shared_from_this()] {
-    if (!std::exchange(self->closed_, true))
-      self->network_.loop().after({}, [gone = std::move(self->link_)] {});
+    self->closed_ = true;
+    // Not destroyed here: its own code may be what calls.
+    self->network_.loop().after({}, [gone = std::move(self->link_)] {});
   });
 }
 
@@ -168,6 +200,7 @@ void worker_memory::beat() {
     next = figures_;
   }
   next.epoch = ++epoch_;
+  lease_->publish(epoch_, boot_clock::now());
   writer_->publish(next);
   network_.loop().after(heartbeat_, [self = shared_from_this()] { self->beat(); });
 }

@@ -3,6 +3,7 @@
 
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/state_page.hpp"
+#include "troupe/actors/task_lease.hpp"
 #include "troupe/framework/node_info.hpp"
 #include "troupe/transport/endpoint.hpp"
 #include "troupe/transport/memory_service.hpp"
@@ -34,6 +35,11 @@ public:
 
   exposed_region inbox() const;
   exposed_region state() const;
+  exposed_region lease() const;
+
+  /// Called with every new end of the lease of the tasks, on the loop thread; passes on without
+  /// waiting. Once this has returned the handler before is called no more.
+  void on_lease(std::function<void(boot_clock::time_point end)> handler);
 
   /// Opens the link to the controller at the numeric address `controller`.
   void connect(const transport::endpoint& controller, const join_accepted& terms,
@@ -59,6 +65,8 @@ private:
 
   void beat();
   void on_notice(uint32_t slot);
+  void on_renewal();
+  void tell_lease(boot_clock::time_point end);
   void fail_link(const error& reason);
 
   transport::middleman& network_;
@@ -66,8 +74,12 @@ private:
   uint32_t slots_;
   std::unique_ptr<transport::memory_region> inbox_;
   std::unique_ptr<transport::memory_region> page_;
+  std::unique_ptr<transport::memory_region> seen_; // the newest epoch that the controller has seen
   std::optional<state_page_writer> writer_;
   std::unique_ptr<transport::memory_region> outgoing_; // a record a slot, while it is being written
+
+  std::mutex lease_guard_;
+  std::function<void(boot_clock::time_point)> lease_handler_;
 
   std::mutex guard_;
   state_snapshot figures_;
@@ -78,6 +90,7 @@ private:
   exposed_region completions_;
   std::chrono::milliseconds heartbeat_{500};
   uint64_t epoch_ = 0;
+  std::optional<task_lease> lease_;
   bool closed_ = false;
 };
 

@@ -33,6 +33,10 @@ worker_session::create(std::shared_ptr<worker_memory> memory, options chosen,
     return fail(runner.error());
   std::unique_ptr<worker_session> made{new worker_session{std::move(memory), std::move(chosen)}};
   made->runner_ = std::move(*runner);
+  made->memory_->on_lease([runs = made->runner_.get()](boot_clock::time_point end) {
+    if (auto extended = runs->extend_lease(end); !extended)
+      log_for("worker")->debug("{}", extended.error().text()); // an event is about to tell
+  });
   made->events_ = std::thread{[runs = made->runner_.get(), on_event = std::move(on_event)] {
     runs->run_events(
         [&](task_event event) { on_event(std::make_shared<task_event>(std::move(event))); });
@@ -41,10 +45,19 @@ worker_session::create(std::shared_ptr<worker_memory> memory, options chosen,
 }
 
 worker_session::~worker_session() {
+  // The controller takes the end of the link for that of the tasks.
+  end_tasks();
   memory_->close();
+}
+
+void worker_session::end_tasks() {
+  if (!runner_)
+    return;
+  memory_->on_lease(nullptr);
   runner_->stop();
   if (events_.joinable())
     events_.join();
+  runner_.reset();
 }
 
 void worker_session::start(uint32_t slot, const task_order& order) {
@@ -102,7 +115,7 @@ worker_session::slot_state* worker_session::ended_slot(uint64_t launch, uint32_t
   return &slots_[slot];
 }
 
-bool worker_session::on_event(task_event& event) {
+status worker_session::on_event(task_event& event) {
   if (auto failed = std::get_if<task_failed>(&event)) {
     uint32_t slot = 0;
     if (auto state = ended_slot(failed->id, slot))
@@ -110,10 +123,9 @@ bool worker_session::on_event(task_event& event) {
   } else if (auto ended = std::get_if<task_ended>(&event)) {
     on_ended(*ended);
   } else if (auto lost = std::get_if<guardian_lost>(&event)) {
-    log_for("worker")->error("{}", lost->reason.text());
-    return false;
+    return fail(lost->reason);
   }
-  return true;
+  return {};
 }
 
 /// Exposes a long output until the controller has read it.

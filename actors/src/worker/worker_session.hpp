@@ -49,11 +49,15 @@ public:
   /// Reports that what was written into `slot` makes no sense; ends nothing else.
   void refuse(uint32_t slot, const slot_task& what, const std::string& why);
 
-  /// A task was started, failed to start or ended. @returns false when all tasks are lost.
-  bool on_event(task_event& event);
+  /// A task was started, failed to start or ended. @returns why all tasks are lost, when they are.
+  status on_event(task_event& event);
 
   /// Kills these tasks, or lets them die as soon as they arrive.
   void kill(const std::vector<slot_task>& tasks);
+
+  /// Kills every task and waits until they are gone; their ends are not reported. Nothing can be
+  /// started afterwards.
+  void end_tasks();
 
   /// Frees the output that the controller has taken.
   void forget_output(const slot_task& what);

@@ -85,7 +85,15 @@ std::string encode(const protocol::request_header& header, std::string_view body
 
 protocol::request_header start_header(uint64_t id, uint32_t strings, uint32_t arguments,
                                       uint64_t length) {
-  return {protocol::request_kind::start, 0, id, strings, arguments, length};
+  return {protocol::request_kind::start, 0, id, strings, arguments, length, 0};
+}
+
+protocol::request_header signal_header(int number, uint64_t id) {
+  return {protocol::request_kind::signal, number, id, 0, 0, 0, 0};
+}
+
+protocol::request_header extension(uint64_t end_ns) {
+  return {protocol::request_kind::extend, 0, 0, 0, 0, 0, end_ns};
 }
 
 unique_fd memory_file(std::string_view content, int seals) {
@@ -172,17 +180,26 @@ TEST_CASE("the guardian refuses malformed requests and goes on") {
     here.send(encode(good), {null, null, null});
   }
   SUBCASE("signal 0") {
-    here.send(encode({protocol::request_kind::signal, 0, 1, 0, 0, 0}));
+    here.send(encode(signal_header(0, 1)));
   }
   SUBCASE("a negative signal") {
-    here.send(encode({protocol::request_kind::signal, -9, 1, 0, 0, 0}));
+    here.send(encode(signal_header(-9, 1)));
   }
   SUBCASE("a signal beyond the last") {
-    here.send(encode({protocol::request_kind::signal, 65, 1, 0, 0, 0}));
+    here.send(encode(signal_header(65, 1)));
+  }
+  SUBCASE("a lease until no time") {
+    here.send(encode(extension(0)));
+  }
+  SUBCASE("a lease until a time that no clock shows") {
+    here.send(encode(extension(UINT64_MAX)));
+  }
+  SUBCASE("a lease with a body") {
+    here.send(encode(extension(1), good_body));
   }
   here.expect_refusal();
 
-  here.send(encode({protocol::request_kind::signal, SIGTERM, 4711, 0, 0, 0})); // no such task
+  here.send(encode(signal_header(SIGTERM, 4711))); // no such task
   here.send(encode(start_header(2, 2, 1, good_body.size()), good_body), {null, null});
   auto started = here.receive();
   CHECK(started.kind == protocol::reply_kind::started);

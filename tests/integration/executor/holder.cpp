@@ -1,9 +1,13 @@
 // Runs one task per argument after the spool directory (`sh -c ARGUMENT`, with this process's own
-// environment) and holds on to them until it is killed.
+// environment) and holds on to them until it is killed; for HOLDER_LEASE_MS at a time, if that is
+// set.
 
 #include "troupe/actors/task_runner.hpp"
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <thread>
 #include <unistd.h>
 
 int main(int argc, char** argv) {
@@ -14,6 +18,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", runner.error().text().c_str());
     return 1;
   }
+  if (auto text = std::getenv("HOLDER_LEASE_MS"))
+    std::thread{[&held = **runner, length = std::chrono::milliseconds{std::atoi(text)}] {
+      while (held.extend_lease(troupe::cluster::boot_clock::now() + length))
+        std::this_thread::sleep_for(length / 10);
+    }}.detach();
   troupe::cluster::task_launch launch;
   for (auto entry = environ; *entry; ++entry)
     launch.env.emplace_back(*entry);
@@ -26,4 +35,5 @@ int main(int argc, char** argv) {
     }
   }
   (*runner)->run_events([](troupe::cluster::task_event) {});
+  ::_exit(0);
 }

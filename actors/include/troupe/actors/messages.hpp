@@ -6,6 +6,8 @@
 // errors.hpp).
 #pragma once
 
+#include "troupe/framework/node_info.hpp"
+
 #include <caf/actor_system_config.hpp>
 #include <cstdint>
 #include <map>
@@ -208,11 +210,12 @@ struct exposed_region {
   bool operator==(const exposed_region&) const = default;
 };
 
-/// A worker asks to join. Answer: `join_accepted`; `errc::already_exists` when a live node has that
-/// id.
+/// A worker asks to join. Answer: `join_accepted`; `errc::already_exists` when another node has
+/// that id and has given signs of life since. Until that is known, or the other is dead, there is
+/// no answer.
 struct join_request {
   std::string id;
-  uint64_t incarnation = 0;
+  incarnation_id incarnation = 0;
   std::vector<std::string> roles;
   std::string address; ///< where it listens
   uint32_t cpus = 0;
@@ -220,6 +223,7 @@ struct join_request {
   uint32_t slots = 0;
   exposed_region inbox; ///< `slots` task slots, remote write and read
   exposed_region state; ///< the state page, remote read
+  exposed_region lease; ///< 8 bytes, remote write: see task_lease.hpp
 
   bool operator==(const join_request&) const = default;
 };
@@ -229,6 +233,7 @@ struct join_accepted {
   exposed_region completions; ///< `slots` completion slots, remote write
   std::string controller;     ///< node id
   uint64_t heartbeat_ms = 0;  ///< how often the worker's loop must advance its epoch
+  uint64_t lease_ms = 0;      ///< for how long tasks may run without a sign of the controller
 
   bool operator==(const join_accepted&) const = default;
 };
@@ -260,6 +265,21 @@ struct output_taken {
 struct leave_now {
   std::string reason;
   bool operator==(const leave_now&) const = default;
+};
+
+/// The controller to a worker: this incarnation counts as dead, what it ran starts again elsewhere.
+/// The worker may join as a new one.
+struct declared_dead {
+  incarnation_id incarnation = 0;
+  std::string reason;
+  bool operator==(const declared_dead&) const = default;
+};
+
+/// A worker to the controller: it leaves, and the processes of its tasks are gone. Answer: nothing,
+/// once the controller knows; then the worker closes its connection.
+struct leaving {
+  incarnation_id incarnation = 0;
+  bool operator==(const leaving&) const = default;
 };
 
 // -- serialization
@@ -366,12 +386,13 @@ auto inspect(Inspector& f, exposed_region& x) {
 
 template <class Inspector>
 auto inspect(Inspector& f, join_request& x) {
-  return f(x.id, x.incarnation, x.roles, x.address, x.cpus, x.memory, x.slots, x.inbox, x.state);
+  return f(x.id, x.incarnation, x.roles, x.address, x.cpus, x.memory, x.slots, x.inbox, x.state,
+           x.lease);
 }
 
 template <class Inspector>
 auto inspect(Inspector& f, join_accepted& x) {
-  return f(x.token, x.completions, x.controller, x.heartbeat_ms);
+  return f(x.token, x.completions, x.controller, x.heartbeat_ms, x.lease_ms);
 }
 
 template <class Inspector>
@@ -392,6 +413,16 @@ auto inspect(Inspector& f, output_taken& x) {
 template <class Inspector>
 auto inspect(Inspector& f, leave_now& x) {
   return f(x.reason);
+}
+
+template <class Inspector>
+auto inspect(Inspector& f, declared_dead& x) {
+  return f(x.incarnation, x.reason);
+}
+
+template <class Inspector>
+auto inspect(Inspector& f, leaving& x) {
+  return f(x.incarnation);
 }
 
 /// Makes all of the above known to an actor system that is to be made from `config`.

@@ -48,6 +48,9 @@ struct finish_verdict {
   bool job_ended = false;
 };
 
+/// How a worker went. Starting its tasks again takes one of their retries only if it died.
+enum class departure : uint8_t { died, left };
+
 /// What the loss of a worker did to the tasks that ran there, in their order.
 struct node_loss {
   std::vector<task_ref> requeued;
@@ -91,7 +94,7 @@ public:
   void set_accepting(incarnation_id node, bool accepting);
 
   /// Removes a worker that died or left, here and from the book. Unknown ones have no effect.
-  node_loss on_node_lost(incarnation_id node, wall_time now);
+  node_loss on_node_lost(incarnation_id node, departure how, wall_time now);
 
   // -- jobs
 

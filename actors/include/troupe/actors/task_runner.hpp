@@ -9,6 +9,7 @@
 // sessions of their own included.
 #pragma once
 
+#include "troupe/actors/boot_clock.hpp"
 #include "troupe/actors/captured_output.hpp"
 #include "troupe/transport/error.hpp"
 
@@ -81,8 +82,8 @@ struct task_ended {
   bool lingering = false;    ///< a process of it could not be killed in ten seconds
 };
 
-/// The guardian died: all tasks are lost, and their processes have been killed. The last event of a
-/// runner; make another one to run further tasks.
+/// The guardian died, or the lease of the tasks ended: all tasks are lost, and their processes have
+/// been killed. The last event of a runner; make another one to run further tasks.
 struct guardian_lost {
   std::vector<uint64_t> tasks; ///< that had not ended
   error reason;
@@ -104,9 +105,10 @@ result<std::filesystem::path> find_guardian();
 
 /// Runs tasks through a guardian of its own.
 ///
-/// Threads: `start`, `signal`, `unfinished` and `stop` from any thread. `poll` and `run_events`
-/// from one thread at a time, which may take its turn with `fd` in an event loop or be a helper
-/// thread in `run_events`. Events of one task come in order: started, then ended; or failed.
+/// Threads: `start`, `signal`, `extend_lease`, `unfinished` and `stop` from any thread. `poll` and
+/// `run_events` from one thread at a time, which may take its turn with `fd` in an event loop or be
+/// a helper thread in `run_events`. Events of one task come in order: started, then ended; or
+/// failed.
 ///
 /// Needs two file descriptors for each task that has not ended and two for each captured output
 /// that is still held. The process must not ignore SIGCHLD, nor reap children it does not know.
@@ -135,6 +137,12 @@ public:
   /// group when `number` is SIGKILL.
   /// @returns `errc::not_found` when no such task was started or its end has been polled.
   [[nodiscard]] status signal(uint64_t id, int number);
+
+  /// Lets the tasks run until `end`, if that is later than what was said before; then the guardian
+  /// kills them all, whatever this process does meanwhile, and starts none. Without any such call
+  /// they may run for ever. Does not wait.
+  /// @returns `errc::disconnected` when the guardian is lost.
+  status extend_lease(boot_clock::time_point end);
 
   /// Readable when `poll` has something to do. Owned by the runner.
   int fd() const noexcept { return ready_.get(); }

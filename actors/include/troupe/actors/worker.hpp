@@ -13,13 +13,12 @@ namespace troupe::cluster {
 ///  - `exit_reason::normal` when it was told to leave,
 ///  - `exit_reason::user_shutdown` after `stop_worker`,
 ///  - the `caf::error` of a `troupe::error` when it was refused, or could not reach the controller
-///  for
-///    `membership.rejoin_for`.
+///    for `membership.rejoin_for`.
 /// A controller that is lost is looked for again that long; the tasks are killed at once, and the
 /// worker joins as a new incarnation.
 caf::actor spawn_worker(node& host, const transport::endpoint& where);
 
-/// Makes a worker say goodbye, kill its tasks and end.
+/// Makes a worker kill its tasks, say goodbye and end.
 void stop_worker(const caf::actor& worker);
 
 } // namespace troupe::cluster

@@ -46,6 +46,7 @@ struct node_config {
     std::chrono::milliseconds heartbeat{500};
     std::chrono::milliseconds suspect_after{1500};
     std::chrono::milliseconds dead_after{3000};
+    std::chrono::milliseconds lease{2500};
     std::chrono::milliseconds rejoin_for{30'000};
   } membership;
   struct {

@@ -36,6 +36,7 @@ struct member {
   member_state state = member_state::alive;
   time_point joined;
   time_point last_heard; ///< moved forward by time in which the controller itself did not run
+  time_point lease_end;  ///< its tasks run no longer than this, whatever becomes of it
 
   bool live() const noexcept {
     return state == member_state::alive || state == member_state::suspect;
@@ -49,6 +50,10 @@ struct member_event {
   kind what = kind::joined;
   member who;
   std::string reason; ///< for people: "silent for 3.1s", "its connection broke"
+
+  /// `died` and `left`: from then on nothing that it ran can still run, so that it may be started
+  /// elsewhere.
+  member::time_point safe_from;
 };
 
 /// "joined", "suspected", "recovered", "died" or "left".
@@ -63,6 +68,10 @@ public:
   struct limits {
     std::chrono::nanoseconds suspect_after{1'500'000'000};
     std::chrono::nanoseconds dead_after{3'000'000'000}; ///< more than `suspect_after`
+    /// How long the tasks of a member may run after it was last heard from.
+    std::chrono::nanoseconds lease{2'500'000'000};
+    /// What killing them may take.
+    std::chrono::nanoseconds kill_margin{500'000'000};
   };
 
   explicit membership(limits bounds) : limits_(bounds) {}
@@ -86,13 +95,15 @@ public:
   /// moved until the next call, so that messages which waited meanwhile are heard first.
   std::vector<member_event> tick(time_point now);
 
-  /// The member's connection broke: it is dead at once.
+  /// The member's connection broke: it is dead at once. `process_ended`: it is known that its
+  /// process is gone, with which its tasks are killed; else they may run until their lease ends.
   /// @returns nothing when it was no live member.
-  std::optional<member_event> lost(incarnation_id incarnation, std::string reason);
+  std::optional<member_event> lost(incarnation_id incarnation, std::string reason,
+                                   bool process_ended, time_point now);
 
-  /// The member said goodbye.
+  /// The member said goodbye, when its tasks were gone.
   /// @returns nothing when it was no live member.
-  std::optional<member_event> leave(incarnation_id incarnation);
+  std::optional<member_event> leave(incarnation_id incarnation, time_point now);
 
   /// The member of that incarnation, live or remembered; null when there is none. Valid until the
   /// next call that changes the table.
@@ -112,7 +123,9 @@ public:
 
 private:
   member* find_live(incarnation_id incarnation);
-  member_event depart(member& who, member_state state, member_event::kind what, std::string reason);
+  member_event depart(member& who, member_event::kind what, std::string reason,
+                      time_point safe_from);
+  time_point lease_over(const member& who, time_point now) const;
 
   limits limits_;
   std::map<incarnation_id, member> members_;
