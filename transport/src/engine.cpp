@@ -15,7 +15,6 @@ namespace troupe::transport {
 
 namespace {
 
-constexpr size_t completion_batch = 64;
 constexpr uint32_t turns_between_looks = 64;
 constexpr uint32_t wanted_completions = 32767; // what rxe can do at most; 2 MiB on an adapter
 
@@ -157,11 +156,10 @@ bool engine::turn() {
 }
 
 bool engine::poll_completions() {
-  std::array<completion, completion_batch> batch;
-  auto count = completions_->poll(batch);
+  auto count = completions_->poll(batch_);
   for (size_t i = 0; i < count; ++i)
-    if (auto handler = static_cast<connection_handler*>(batch[i].pair->owner))
-      handler->on_completion(batch[i]);
+    if (auto handler = static_cast<connection_handler*>(batch_[i].pair->owner))
+      handler->on_completion(batch_[i]);
   return count > 0;
 }
 

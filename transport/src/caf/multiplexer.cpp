@@ -378,11 +378,14 @@ multiplexer::pass multiplexer::turn() {
 /// Sends what was written in this turn: all of a connection together.
 bool multiplexer::transmit() {
   auto any = filled_.take_all(filled_now_);
-  for (auto connection : std::exchange(filled_now_, {}))
+  for (auto connection : filled_now_)
     if (auto found = scribes_.find(connection); found != scribes_.end())
       found->second->transmit();
-  for (auto& scribe : std::exchange(dirty_, {}))
+  filled_now_.clear();
+  dirty_.swap(dirty_now_);
+  for (auto& scribe : dirty_now_)
     scribe->transmit();
+  dirty_now_.clear();
   dying_.clear();
   return any;
 }

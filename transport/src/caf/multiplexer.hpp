@@ -165,6 +165,7 @@ private:
   mpsc_queue<caf::io::connection_handle> filled_; // connections whose outbox has something
   std::vector<caf::io::connection_handle> filled_now_;
   std::vector<scribe_handle> dirty_; // to be transmitted
+  std::vector<scribe_handle> dirty_now_;
   std::vector<scribe_handle> dying_;
   int64_t last_handle_ = first_handle;
 

@@ -139,6 +139,8 @@ private:
   std::unique_ptr<device> device_;
   std::string choice_;
   std::unique_ptr<completion_queue> completions_;
+  std::array<completion, 64>
+      batch_;                // of the turn; making it anew would cost more than an empty poll
   uint32_t completion_room_; // entries not yet promised to a queue pair
   std::unordered_map<listener*, request_handler> listeners_;
   struct retired_pair {
