@@ -281,6 +281,27 @@ TEST_CASE("a slice outside its region is refused at posting") {
   CHECK(r.next(r.client).id == 4);
 }
 
+TEST_CASE("memory of another device is refused at posting") {
+  rig r;
+  auto& foreign = r.memory(r.server, 4 * kib, every_right);
+  auto refused = r.client_pair->post(send_request(1, slice(foreign, 0, 8)));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code() == errc::invalid_argument);
+  auto receive = r.client_pair->post_receive(1, slice(foreign));
+  REQUIRE_FALSE(receive);
+  CHECK(receive.error().code() == errc::invalid_argument);
+}
+
+TEST_CASE("a read goes only where reads may go") {
+  rig r;
+  auto& there = r.memory(r.server, 4 * kib, every_right);
+  auto& here = r.memory(r.client, 4 * kib, rights::remote_read | rights::remote_write);
+  auto refused = r.client_pair->post(read_request(1, slice(here, 0, 8), at(there)));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code() == errc::invalid_argument);
+  CHECK(refused.error().text().find("read_sink") != std::string::npos);
+}
+
 TEST_CASE("a length above the device's largest message is refused at posting") {
   rig r;
   auto most = r.client.opened->limits().max_message;

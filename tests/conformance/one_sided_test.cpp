@@ -67,7 +67,7 @@ TEST_CASE("writes and reads of registered ordinary memory") {
   rig r;
   std::vector<std::byte> source(2 * mib);
   std::vector<std::byte> target(2 * mib);
-  auto here = r.client.opened->register_memory(source, rights::local);
+  auto here = r.client.opened->register_memory(source, rights::read_sink);
   auto there = r.server.opened->register_memory(target, every_right);
   REQUIRE(here);
   REQUIRE(there);

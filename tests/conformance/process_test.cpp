@@ -2,8 +2,14 @@
 #include "rig.hpp"
 #include "support/child_process.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace conformance;
 using kind = connection_event::kind;
@@ -189,4 +195,65 @@ TEST_CASE("what a peer sent before it was killed still arrives") {
     CHECK(flushed.status == errc::flushed);
   }
   two.wait_for_disconnect();
+}
+
+TEST_CASE("children that are forked or spawned do not disturb registered memory, nor it them") {
+  rig r;
+  constexpr size_t size = buffer_size;
+  auto& here = r.memory(r.client, 2 * size, every_right);
+  auto& there = r.memory(r.server, size, every_right);
+  std::vector<std::byte> ordinary(size);
+  auto registered = r.server.opened->register_memory(ordinary, every_right);
+  REQUIRE(registered);
+  fill(ordinary, 2);
+  int gate[2];
+  REQUIRE(pipe2(gate, O_CLOEXEC) == 0);
+  auto child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::close(gate[1]);
+    bool absent = msync(there.data(), there.size(), MS_ASYNC) != 0 && errno == ENOMEM;
+    bool copied = filled(ordinary, 2);
+    fill(ordinary, 9);
+    char byte = 0;
+    while (::read(gate[0], &byte, 1) < 0 && errno == EINTR) // until the parent is done
+      ;
+    _exit(absent && copied && filled(ordinary, 9) ? 0 : 1);
+  }
+  // Whoever writes first after a fork gets a copy of the page. It must not be us: the device has
+  // the old one.
+  fill(ordinary, 3);
+  fill(there.bytes(), 4);
+  fill(here.bytes().first(size), 5);
+  for (auto target : {registered->get(), static_cast<memory_region*>(&there)}) {
+    auto before = target == &there ? 4U : 3U;
+    REQUIRE(r.client_pair->post(read_request(1, slice(here, size, size), at(*target))));
+    CHECK(r.next(r.client).status == errc::none);
+    CHECK(filled(here.bytes().subspan(size, size), before));
+    REQUIRE(r.client_pair->post(write_request(2, slice(here, 0, size), at(*target))));
+    CHECK(r.next(r.client).status == errc::none);
+    CHECK(filled(target->bytes().first(size), 5));
+    char program[] = "true";
+    char* argv[] = {program, nullptr};
+    pid_t spawned = -1;
+    REQUIRE(posix_spawnp(&spawned, program, nullptr, nullptr, argv, environ) == 0);
+    REQUIRE(r.server_pair->post_receive(3, slice(*target)));
+    fill(here.bytes().first(size), 6);
+    REQUIRE(r.client_pair->post(send_request(4, slice(here, 0, size))));
+    CHECK(r.next(r.server).length == size);
+    CHECK(r.next(r.client).status == errc::none);
+    CHECK(filled(target->bytes().first(size), 6));
+    fill(here.bytes().first(size), 5);
+    int how = 0;
+    REQUIRE(waitpid(spawned, &how, 0) == spawned);
+    CHECK(WEXITSTATUS(how) == 0);
+  }
+  ::close(gate[0]);
+  ::close(gate[1]);
+  int how = 0;
+  REQUIRE(waitpid(child, &how, 0) == child);
+  CHECK(WIFEXITED(how));
+  CHECK(WEXITSTATUS(how) == 0);
+  r.client_pair.reset();
+  r.server_pair.reset();
 }

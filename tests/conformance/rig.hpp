@@ -101,11 +101,12 @@ public:
   std::unique_ptr<queue_pair> server_pair;
 
   /// Zeroed memory of `where`'s device, kept until the rig ends.
-  memory_region& memory(side& where, size_t size, rights held = rights::local);
+  memory_region& memory(side& where, size_t size, rights held = rights::read_sink);
 };
 
 /// Every right a region can have.
-constexpr rights every_right = rights::remote_read | rights::remote_write | rights::remote_atomic;
+constexpr rights every_right =
+    rights::remote_read | rights::remote_write | rights::remote_atomic | rights::read_sink;
 
 /// Fills `bytes` with a pattern that `seed` tells apart from others.
 void fill(byte_span bytes, uint32_t seed);

@@ -18,8 +18,8 @@ constexpr uint64_t sending = 1000; // ids from here on are sends
 // One accepted connection; member order is lifetime order.
 class server_role {
 public:
-  explicit server_role(uint32_t receives) {
-    auto listening = side_.opened->listen({under_test().address, 0});
+  explicit server_role(uint32_t receives, uint16_t port = 0) {
+    auto listening = side_.opened->listen({under_test().address, port});
     REQUIRE_MESSAGE(listening, listening.error().text());
     listener_ = std::move(*listening);
     std::printf("port %d\n", listener_->local().port);
@@ -109,6 +109,8 @@ void play(const std::string& role, const std::string& argument) {
     server_role{buffers}.echo();
   else if (role == "sink")
     server_role{count}.sit();
+  else if (role == "sink-at")
+    server_role{buffers, static_cast<uint16_t>(count)}.sit();
   else if (role == "burst")
     server_role{0}.burst(count);
   else

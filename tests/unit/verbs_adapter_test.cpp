@@ -1,6 +1,7 @@
 // What the conformance suite does not ask of the verbs device, over every usable adapter of this
 // machine. Without one it is skipped.
 #define DOCTEST_CONFIG_IMPLEMENT
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <doctest/doctest.h>
@@ -10,6 +11,7 @@
 #include <troupe/transport/log.hpp>
 #include <troupe/transport/open_device.hpp>
 #include <unistd.h>
+#include <verbs/inspect.hpp>
 #include <verbs/verbs_device.hpp>
 
 using namespace troupe;
@@ -25,6 +27,15 @@ std::vector<device_candidate> usable_adapters() {
   auto all = list_verbs_devices();
   std::erase_if(all, [](const device_candidate& candidate) { return !candidate.usable; });
   return all;
+}
+
+std::vector<std::string> addresses_of(const device_candidate& candidate) {
+  std::vector<std::string> hosts;
+  for (const auto& report : verbs::inspect_adapters())
+    if ("verbs:" + report.name == candidate.name)
+      for (const auto& address : report.addresses)
+        hosts.push_back(address.host());
+  return hosts;
 }
 
 std::unique_ptr<device> open(const device_candidate& candidate) {
@@ -122,10 +133,70 @@ TEST_CASE("loopback hosts mean the adapter's own address") {
       CAPTURE(host);
       auto listening = on->listen({host, 0});
       REQUIRE_MESSAGE(listening, listening.error().text());
-      CHECK((*listening)->local().host == candidate.address);
-      CHECK(connect_to_itself(*on, {queue.get(), 8, 8}, host).client->peer().host ==
-            candidate.address);
+      auto addresses = addresses_of(candidate);
+      auto own = (*listening)->local().host;
+      CHECK(std::find(addresses.begin(), addresses.end(), own) != addresses.end());
+      CHECK(connect_to_itself(*on, {queue.get(), 8, 8}, host).client->peer().host == own);
     }
+  }
+}
+
+TEST_CASE("every address of an adapter, of both families, reaches those who listen there") {
+  for (const auto& candidate : usable_adapters()) {
+    CAPTURE(candidate.name);
+    auto on = open(candidate);
+    auto queue = make_queue(*on);
+    auto everywhere = on->listen({"", 0});
+    REQUIRE_MESSAGE(everywhere, everywhere.error().text());
+    for (const auto& host : addresses_of(candidate)) {
+      CAPTURE(host);
+      auto alone = connect_to_itself(*on, {queue.get(), 8, 8}, host);
+      CHECK(alone.client->peer().host == host);
+      auto client =
+          on->connect({host, (*everywhere)->local().port}, {queue.get(), 8, 8}, {}, patience);
+      REQUIRE_MESSAGE(client, client.error().text());
+      auto request = wait_for(*on, kind::requested).request;
+      auto server = request->accept({queue.get(), 8, 8}, {});
+      REQUIRE_MESSAGE(server, server.error().text());
+      REQUIRE((*server)->post_receive(1, {}));
+      wait_for(*on, kind::established);
+      wait_for(*on, kind::established);
+      work_request nothing; // a send of no bytes
+      nothing.id = 2;
+      REQUIRE((*client)->post(nothing));
+      CHECK(wait_for(*queue).status == errc::none);
+      CHECK(wait_for(*queue).status == errc::none);
+    }
+  }
+}
+
+TEST_CASE("a device can be closed while its connections are being set up") {
+  for (const auto& candidate : usable_adapters()) {
+    CAPTURE(candidate.name);
+    // It never answers.
+    auto silent = open(candidate);
+    auto listening = silent->listen({candidate.address, 0});
+    REQUIRE(listening);
+    auto on = open(candidate);
+    auto queue = make_queue(*on);
+    endpoint where{candidate.address, (*listening)->local().port};
+    auto pair = on->connect(where, {queue.get(), 8, 8}, {}, patience);
+    REQUIRE(pair);
+    std::optional<connection_event> asked;
+    auto deadline = std::chrono::steady_clock::now() + patience;
+    while (!asked) {
+      REQUIRE(std::chrono::steady_clock::now() < deadline);
+      CHECK_FALSE(on->next_event());
+      asked = silent->next_event();
+    }
+    CHECK(asked->what == kind::requested);
+    pair->reset();
+    queue.reset();
+    on.reset();
+    // A neighbour can be reached at once.
+    auto next = open(candidate);
+    auto next_queue = make_queue(*next);
+    CHECK(connect_to_itself(*next, {next_queue.get(), 8, 8}, candidate.address).client);
   }
 }
 
@@ -149,6 +220,26 @@ TEST_CASE("addresses of other devices are refused with what the adapter has") {
     REQUIRE_FALSE(named);
     CHECK(named.error().code() == errc::cannot_resolve);
   }
+}
+
+TEST_CASE("an adapter that cannot be used is refused with the reason and the remedy") {
+  for (const auto& candidate : list_verbs_devices()) {
+    if (candidate.usable)
+      continue;
+    CAPTURE(candidate.name);
+    CHECK_FALSE(candidate.detail.empty());
+    auto opened = open_verbs_device(candidate.name.substr(6));
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().code() == errc::no_such_device);
+    CHECK(opened.error().text().find(candidate.detail) != std::string::npos);
+    if (addresses_of(candidate).empty())
+      CHECK(candidate.detail.find("ip addr add") != std::string::npos);
+  }
+  auto missing = open_verbs_device("nosuch0");
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().code() == errc::no_such_device);
+  for (const auto& candidate : usable_adapters())
+    CHECK(missing.error().text().find(candidate.name.substr(6)) != std::string::npos);
 }
 
 TEST_CASE("many pairs share a completion queue, which grows or says that it cannot") {

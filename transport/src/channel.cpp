@@ -617,7 +617,7 @@ bool channel::start_read(remote_address from, uint64_t available, byte_span want
   progress.attached = attached;
   auto fits = std::min<uint64_t>(wanted.size(), available);
   if (attached || fits >= options_.direct_threshold) {
-    auto region = loop_.adapter().register_memory(wanted.first(fits), access::local);
+    auto region = loop_.adapter().register_memory(wanted.first(fits), access::read_sink);
     if (region) {
       memory_->direct = std::move(*region);
       progress.total = fits;
@@ -629,7 +629,7 @@ bool channel::start_read(remote_address from, uint64_t available, byte_span want
   }
   if (!progress.direct) {
     if (!memory_->bounce) {
-      auto region = loop_.adapter().allocate(bounce_bytes, access::local);
+      auto region = loop_.adapter().allocate(bounce_bytes, access::read_sink);
       if (!region) {
         end_with(region.error());
         return false;

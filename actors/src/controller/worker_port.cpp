@@ -44,7 +44,7 @@ result<std::shared_ptr<worker_port>> worker_port::create(transport::middleman& n
   auto& memory = network.memory();
   auto completions = memory.allocate(size_t{slots} * completion_slot_bytes, access::remote_write);
   auto outgoing = memory.allocate(size_t{slots} * task_slot_bytes, access::local);
-  auto page = memory.allocate(state_page_bytes, access::local);
+  auto page = memory.allocate(state_page_bytes, access::read_sink);
   auto seen = memory.allocate(lease_bytes, access::local);
   for (auto* made : {&completions, &outgoing, &page, &seen})
     if (!*made)
@@ -199,8 +199,8 @@ void worker_port::read(const exposed_region& from, uint64_t offset, uint64_t len
   network_.run_later([self = shared_from_this(), from, offset, length, tell = std::move(done)] {
     if (self->closed_ || !self->link_)
       return tell(fail(errc::disconnected, "the worker is not connected"));
-    auto made =
-        self->network_.memory().allocate(std::clamp<uint64_t>(length, 1, most_read), access::local);
+    auto made = self->network_.memory().allocate(std::clamp<uint64_t>(length, 1, most_read),
+                                                 access::read_sink);
     if (!made)
       return tell(fail(made.error()));
     std::shared_ptr<memory_region> into{std::move(*made)};

@@ -164,7 +164,7 @@ void worker_memory::read(const exposed_region& from,
     if (from.length == 0 || from.length > max_task_body)
       return tell(fail(errc::protocol_violation,
                        "a task of " + std::to_string(from.length) + " bytes is out of range"));
-    auto made = self->network_.memory().allocate(from.length, access::local);
+    auto made = self->network_.memory().allocate(from.length, access::read_sink);
     if (!made)
       return tell(fail(made.error()));
     std::shared_ptr<memory_region> into{std::move(*made)};

@@ -85,29 +85,27 @@ void pair::fail_connect(error reason, byte_view private_data) {
 
 namespace {
 
-bool lies_in_region(const local_slice& slice) {
-  if (!slice.region)
-    return slice.offset == 0 && slice.length == 0;
-  auto size = slice.region->size();
-  return slice.offset <= size && slice.length <= size - slice.offset;
+status check_slice(const local_slice& slice, const void* home) {
+  auto size = slice.region ? slice.region->size() : 0;
+  if (slice.offset > size || slice.length > size - slice.offset)
+    return fail(errc::invalid_argument, std::to_string(slice.length) + " bytes from offset " +
+                                            std::to_string(slice.offset) +
+                                            " do not lie in a region of " + std::to_string(size) +
+                                            " bytes");
+  if (slice.region && slice.region->home() != home)
+    return fail(errc::invalid_argument, "the memory of a slice is registered with another device");
+  return {};
 }
 
 std::byte* start_of(const local_slice& slice) {
   return slice.region ? slice.region->data() + slice.offset : nullptr;
 }
 
-tl::unexpected<error> outside_region(const local_slice& slice) {
-  return fail(errc::invalid_argument,
-              std::to_string(slice.length) + " bytes from offset " + std::to_string(slice.offset) +
-                  " do not lie in a region of " +
-                  std::to_string(slice.region ? slice.region->size() : 0) + " bytes");
-}
-
 } // namespace
 
 status pair::post_receive(uint64_t id, local_slice buffer) {
-  if (!lies_in_region(buffer))
-    return outside_region(buffer);
+  if (auto sound = check_slice(buffer, &device_->regions()); !sound)
+    return sound;
   if (receives_.size() + receives_held_ + (receiving_ ? 1 : 0) >= receives_.capacity())
     return fail(errc::no_resources, "the receive queue is full");
   receive_entry entry{id, {start_of(buffer), buffer.length}};
@@ -138,8 +136,12 @@ status pair::check(const work_request& request) const {
   default:
     return fail(errc::invalid_argument, "cannot post a work request of this kind");
   }
-  if (!lies_in_region(request.local))
-    return outside_region(request.local);
+  if (auto sound = check_slice(request.local, &device_->regions()); !sound)
+    return sound;
+  if (request.op == opcode::read && request.local.length > 0 &&
+      !allows(request.local.region->rights(), access::read_sink))
+    return fail(errc::invalid_argument,
+                "a read goes into memory that was registered with access::read_sink");
   auto length = request.local.length;
   if (length > limits_of_soft.max_message)
     return fail(errc::invalid_argument, "a message of " + std::to_string(length) +

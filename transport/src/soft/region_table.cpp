@@ -22,6 +22,7 @@ public:
   std::byte* data() const noexcept override { return bytes_.data(); }
   size_t size() const noexcept override { return bytes_.size(); }
   access rights() const noexcept override { return rights_; }
+  const void* home() const noexcept override { return table_.get(); }
   remote_region remote() const noexcept override {
     return {reinterpret_cast<uint64_t>(bytes_.data()), bytes_.size(), key_};
   }

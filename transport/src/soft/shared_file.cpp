@@ -50,7 +50,10 @@ result<mapping> map_shared_file(int file, size_t size, bool writable) {
   auto start = mmap(nullptr, size, protection, MAP_SHARED, file, 0);
   if (start == MAP_FAILED)
     return fail(system_error("mmap of " + std::to_string(size) + " bytes of shared memory", errno));
-  return mapping{static_cast<std::byte*>(start), size};
+  mapping made{static_cast<std::byte*>(start), size};
+  if (madvise(start, size, MADV_DONTFORK) != 0)
+    return fail(system_error("madvise of shared memory", errno));
+  return made;
 }
 
 } // namespace troupe::transport::soft

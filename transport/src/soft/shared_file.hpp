@@ -22,7 +22,8 @@ status forbid_writers(int file);
 /// reading its mapping cannot raise SIGBUS.
 status check_shared_file(int file, size_t size);
 
-/// Maps the first `size` bytes of `file`.
+/// Maps the first `size` bytes of `file`. A forked child does not have the mapping: what it did
+/// there would be done to us and our peers.
 result<mapping> map_shared_file(int file, size_t size, bool writable);
 
 } // namespace troupe::transport::soft

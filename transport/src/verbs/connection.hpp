@@ -93,6 +93,7 @@ private:
   phase phase_ = phase::connecting;
   bool awaits_outcome_ = false; ///< of rdma_connect
   bool answer_due_ = false;     ///< accepting: rdma_accept is still to come
+  bool heard_ = false;          ///< a message has come, perhaps before the event that we stand
   uint8_t most_reads_here_ = 0; ///< accepting: what the peer asked for
   uint8_t most_reads_there_ = 0;
   socket_address remote_;

@@ -103,6 +103,9 @@ ibv_sge entry_of(const memory_region& memory, size_t offset, size_t length) {
 status connection::check(const local_slice& slice) const {
   if (slice.length == 0)
     return {};
+  if (slice.region != nullptr && slice.region->home() != adapter_.get())
+    return fail(errc::invalid_argument, "the memory of a slice is not registered with " +
+                                            adapter_->name() + ", or with another opening of it");
   if (slice.region == nullptr || slice.offset > slice.region->size() ||
       slice.length > slice.region->size() - slice.offset)
     return fail(errc::invalid_argument,
@@ -130,6 +133,10 @@ status connection::check(const work_request& work) const {
     return fail(errc::invalid_argument, "only sends and writes of up to " +
                                             std::to_string(limits.max_inline) +
                                             " bytes can be inlined on " + adapter_->name());
+  if (work.op == opcode::read && work.local.length > 0 &&
+      !allows(work.local.region->rights(), access::read_sink))
+    return fail(errc::invalid_argument,
+                "a read goes into memory that was registered with access::read_sink");
   if (is_atomic(work.op)) {
     if (!limits.atomics)
       return fail(errc::unsupported, adapter_->name() + " has no atomics");
@@ -258,7 +265,7 @@ void connection::append(const work_request& work) {
 status connection::post(std::span<const work_request> work) {
   if (work.empty())
     return {};
-  if (phase_ == phase::connecting || phase_ == phase::accepting)
+  if (phase_ == phase::connecting || (phase_ == phase::accepting && !heard_))
     return fail(errc::invalid_argument, "the connection is not established yet");
   for (const auto& request : work)
     if (auto sound = check(request); !sound)
@@ -331,6 +338,7 @@ void connection::finish(work_tag tag, const ibv_wc& entry, completion_sink& sink
     sink.put(done);
   };
   if (tag.receive) {
+    heard_ = heard_ || entry.status == IBV_WC_SUCCESS;
     receives_.end(tag.slot, status_of_receive(entry.status), report);
   } else if (auto work = sends_.find(tag.slot)) {
     auto status = status_of_send(entry.status, work->op, adapter_->is_iwarp());

@@ -137,6 +137,10 @@ void inspect(ibv_device& device, adapter_report& report, const std::string& mapp
 std::vector<adapter_report> inspect_adapters() {
   std::vector<adapter_report> result;
   int count = 0;
+  // Kernels before 5.12 let a fork take registered pages away from us, which libibverbs prevents if
+  // it is told so before all else. Newer ones need no help; it would keep the pages from children.
+  if (ibv_is_fork_initialized() == IBV_FORK_DISABLED)
+    ibv_fork_init();
   // A kernel without RDMA makes this fail; that is a machine without adapters.
   device_list_handle list{ibv_get_device_list(&count)};
   if (!list || count == 0)

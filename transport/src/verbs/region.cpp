@@ -9,13 +9,13 @@ namespace troupe::transport::verbs {
 
 namespace {
 
-int verbs_rights(access rights, const device_limits& limits) {
+int verbs_rights(access rights, const adapter& on) {
   int flags = IBV_ACCESS_LOCAL_WRITE; // which remote writes and atomics require
   if (allows(rights, access::remote_read))
     flags |= IBV_ACCESS_REMOTE_READ;
-  if (allows(rights, access::remote_write))
+  if (allows(rights, access::remote_write) || (allows(rights, access::read_sink) && on.is_iwarp()))
     flags |= IBV_ACCESS_REMOTE_WRITE;
-  if (allows(rights, access::remote_atomic) && limits.atomics)
+  if (allows(rights, access::remote_atomic) && on.limits().atomics)
     flags |= IBV_ACCESS_REMOTE_ATOMIC;
   return flags;
 }
@@ -32,7 +32,7 @@ region::region(std::shared_ptr<adapter> on, mapping_handle mapped, byte_span mem
 
 status region::enrol() {
   registration_.reset(ibv_reg_mr(adapter_->domain(), memory_.data(), memory_.size(),
-                                 verbs_rights(rights_, adapter_->limits())));
+                                 verbs_rights(rights_, *adapter_)));
   if (registration_)
     return {};
   auto cause = errno;
@@ -53,6 +53,9 @@ result<std::unique_ptr<region>> region::allocate(std::shared_ptr<adapter> on, si
   if (memory == MAP_FAILED)
     return fail(system_error("mmap of " + std::to_string(size) + " bytes", errno));
   mapping_handle mapped{memory, mapping{size}};
+  // Copy-on-write after a fork could leave us with other pages than the adapter has.
+  if (madvise(memory, size, MADV_DONTFORK) != 0)
+    return fail(system_error("madvise of registered memory", errno));
   std::unique_ptr<region> made{new region{
       std::move(on), std::move(mapped), byte_span{static_cast<std::byte*>(memory), size}, rights}};
   if (auto done = made->enrol(); !done)

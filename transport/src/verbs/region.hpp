@@ -17,6 +17,7 @@ public:
   std::byte* data() const noexcept override { return memory_.data(); }
   size_t size() const noexcept override { return memory_.size(); }
   access rights() const noexcept override { return rights_; }
+  const void* home() const noexcept override { return adapter_.get(); }
   remote_region remote() const noexcept override;
 
   /// The key by which the adapter knows it locally.

@@ -78,36 +78,16 @@ public:
     if (!resolved)
       return fail(resolved.error());
     auto address = on.without_loopback(*resolved);
-    if (address.is_any()) {
-      // One address is listened on by name: a wildcard would take the port on other adapters too.
-      if (on.addresses().size() == 1)
-        address = on.addresses().front();
-      else
-        address = socket_address::any(
-            on.address_for(AF_INET6).family() == AF_INET6 ? AF_INET6 : AF_INET, 0);
-      address.set_port(where.port);
+    if (!address.is_any())
+      return listen_at(address);
+    // A port that is free at one address may be taken at the next: then another is chosen.
+    for (int attempt = 1;; ++attempt) {
+      auto done = listen_everywhere(where.port);
+      if (done || done.error().code() != errc::address_in_use || where.port != 0 ||
+          attempt == most_attempts)
+        return done;
+      ids_.clear();
     }
-    auto what = "listen on " + to_string(address.to_endpoint()) + " with " + on.name();
-    auto id = events_->make_id(this);
-    if (!id)
-      return fail(id.error());
-    id_ = std::move(*id);
-    if (rdma_bind_addr(id_.get(), address.raw()) != 0) {
-      auto cause = errno;
-      if (cause == ENODEV || cause == EADDRNOTAVAIL)
-        return fail(errc::invalid_argument, what + ": the address belongs to no RDMA device; " +
-                                                on.name() + " has " +
-                                                on.addresses().front().host());
-      return fail(system_error(what, cause));
-    }
-    if (id_->verbs != nullptr && id_->verbs != on.context())
-      return fail(errc::invalid_argument, what + ": the address belongs to another device; " +
-                                              on.name() + " has " + on.addresses().front().host());
-    if (rdma_listen(id_.get(), listen_backlog) != 0)
-      return fail(system_error(what, errno));
-    local_ = {address.is_any() ? on.addresses().front().host() : address.host(),
-              ntohs(rdma_get_src_port(id_.get()))};
-    return {};
   }
 
   endpoint local() const override { return local_; }
@@ -134,8 +114,48 @@ public:
   }
 
 private:
+  static constexpr int most_attempts = 16;
+
+  /// At each address by name: a wildcard would take the port on other adapters too, and one of IPv6
+  /// does not serve IPv4 on every adapter.
+  status listen_everywhere(uint16_t port) {
+    for (auto address : events_->shared_adapter()->addresses()) {
+      address.set_port(ids_.empty() ? port : local_.port);
+      if (auto done = listen_at(address); !done)
+        return done;
+    }
+    return {};
+  }
+
+  /// Listens there too; the first such address is what `local` tells.
+  status listen_at(socket_address address) {
+    const auto& on = *events_->shared_adapter();
+    auto what = "listen on " + to_string(address.to_endpoint()) + " with " + on.name();
+    auto made = events_->make_id(this);
+    if (!made)
+      return fail(made.error());
+    auto id = std::move(*made);
+    if (rdma_bind_addr(id.get(), address.raw()) != 0) {
+      auto cause = errno;
+      if (cause == ENODEV || cause == EADDRNOTAVAIL)
+        return fail(errc::invalid_argument, what + ": the address belongs to no RDMA device; " +
+                                                on.name() + " has " +
+                                                on.addresses().front().host());
+      return fail(system_error(what, cause));
+    }
+    if (id->verbs != on.context())
+      return fail(errc::invalid_argument, what + ": the address belongs to another device; " +
+                                              on.name() + " has " + on.addresses().front().host());
+    if (rdma_listen(id.get(), listen_backlog) != 0)
+      return fail(system_error(what, errno));
+    if (ids_.empty())
+      local_ = {address.host(), ntohs(rdma_get_src_port(id.get()))};
+    ids_.push_back(std::move(id));
+    return {};
+  }
+
   std::shared_ptr<connector> events_;
-  id_handle id_;
+  std::vector<id_handle> ids_;
   endpoint local_;
 };
 

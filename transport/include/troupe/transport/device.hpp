@@ -13,6 +13,10 @@
 //
 // Threads: everything here belongs to one thread, the event loop's, unless a declaration says "any
 // thread". Nothing here blocks.
+//
+// Children: `posix_spawn` at any time. A child of `fork` has its own copy of ordinary memory,
+// registered or not, and none of the memory of `allocate`; it must not use anything made here, and
+// ends by `exec` or `_exit`.
 #pragma once
 
 #include "troupe/transport/bytes.hpp"
@@ -36,12 +40,16 @@ class queue_pair;
 // -- memory
 // -------------------------------------------------------------------------------------------
 
-/// What a peer may do to a region. Local access is always allowed.
+/// What a peer may do to a region, and what else it is for. The local processor, receives, and
+/// being the source of sends and writes are always allowed.
 enum class access : uint8_t {
   local = 0,
   remote_read = 1,
   remote_write = 2,
   remote_atomic = 4,
+  /// Destination of our own reads. A right of its own because iWARP adapters want such memory
+  /// remotely writable: there the answer to a read is a write of the peer (RFC 5040, 4.3).
+  read_sink = 8,
 };
 
 constexpr access operator|(access lhs, access rhs) {
@@ -71,6 +79,9 @@ public:
   virtual std::byte* data() const noexcept = 0;
   virtual size_t size() const noexcept = 0; ///< bytes
   virtual access rights() const noexcept = 0;
+
+  /// Names the open device that it is registered with: only to be compared.
+  virtual const void* home() const noexcept = 0;
 
   /// What a peer needs to reach this memory. Its rights still apply.
   virtual remote_region remote() const noexcept = 0;
@@ -169,13 +180,15 @@ public:
 
   /// Posts a buffer for one incoming send or notification (which needs no bytes). Allowed from
   /// creation on, before the connection is established.
-  /// @returns `errc::no_resources` when the receive queue is full.
+  /// @returns `errc::no_resources` when the receive queue is full, `errc::invalid_argument` for a
+  /// slice outside its region or a region of another device.
   [[nodiscard]] virtual status post_receive(uint64_t id, local_slice buffer) = 0;
 
-  /// Posts `work` as one batch (one doorbell). Allowed once established.
+  /// Posts `work` as one batch (one doorbell). Allowed once established or once a message has come.
   /// @returns `errc::no_resources` when not all of it fits into the send queue, `errc::unsupported`
   /// for atomics on a device without, `errc::invalid_argument` for a length above
-  /// `limits::max_message` or a slice outside its region: then nothing was posted.
+  /// `limits::max_message`, a slice outside its region, a region of another device, or a read into
+  /// one without `access::read_sink`: then nothing was posted.
   [[nodiscard]] virtual status post(std::span<const work_request> work) = 0;
 
   [[nodiscard]] status post(const work_request& work) { return post(std::span{&work, 1}); }
