@@ -284,3 +284,53 @@ TEST_CASE("a listener without descriptors waits without spinning, and goes on") 
   // Now it is accepted and greeted.
   CHECK(turn_until({&server}, [&] { return recv(visitor.fd, &byte, 1, MSG_DONTWAIT) == 1; }));
 }
+
+TEST_CASE("what has been sent over TCP arrives although the device is closed at once") {
+  constexpr uint32_t count = 8192;
+  constexpr size_t length = 4096;
+  node server{"soft:tcp"};
+  auto client = std::make_unique<node>("soft:tcp");
+  auto deep = [&](node& where) { return queue_pair_config{where.completions.get(), count, count}; };
+  auto at = server.opened->listen({"127.0.0.1", 0});
+  REQUIRE(at);
+  auto pair =
+      client->opened->connect({"127.0.0.1", (*at)->local().port}, deep(*client), {}, patience);
+  REQUIRE(pair);
+  REQUIRE(turn_until({client.get(), &server}, [&] { return !server.events.empty(); }));
+  auto accepted = server.events.front().request->accept(deep(server), {});
+  REQUIRE(accepted);
+  auto there = server.opened->allocate(length, access::local);
+  auto here = client->opened->allocate(length, access::local);
+  REQUIRE(there);
+  REQUIRE(here);
+  for (uint64_t id = 0; id < count; ++id)
+    REQUIRE((*accepted)->post_receive(id, {there->get(), 0, length}));
+  REQUIRE(turn_until({client.get(), &server}, [&] { return !client->events.empty(); }));
+  turn_until({client.get(), &server}, [&, turns = 0]() mutable { return ++turns > 20; });
+  // The server takes nothing for now: the connection fills up.
+  for (uint64_t id = 0; id < count; ++id) {
+    work_request work;
+    work.id = id;
+    work.local = {here->get(), 0, length};
+    REQUIRE((*pair)->post(work));
+  }
+  size_t before = 0;
+  do {
+    before = client->done.size();
+    for (int i = 0; i < 100; ++i)
+      client->turn();
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+  } while (client->done.size() > before);
+  REQUIRE(before > 0);
+  REQUIRE(before < count);
+  std::thread other{[&] { turn_until({&server}, [&] { return server.done.size() == count; }); }};
+  pair->reset();
+  here->reset();
+  client.reset();
+  other.join();
+  REQUIRE(server.done.size() == count); // some are flushed
+  size_t received = 0;
+  for (const auto& done : server.done)
+    received += done.status == errc::none ? 1 : 0;
+  CHECK(received >= before);
+}

@@ -46,6 +46,8 @@ context::~context() {
 }
 
 void context::close() {
+  if (!closed_at_)
+    closed_at_ = steady_clock::now();
   // What goes may refer back to this object.
   while (!events_.empty())
     events_.pop_front();

@@ -57,6 +57,9 @@ public:
   /// that nobody took keep this object alive.
   void close();
 
+  /// When it was closed, if it was.
+  std::optional<steady_clock::time_point> closed_at() const noexcept { return closed_at_; }
+
 private:
   // Hands what epoll and the timer report to the watchers.
   void dispatch();
@@ -72,6 +75,7 @@ private:
   bool signalled_ = false;
   bool dispatching_ = false;
   std::optional<steady_clock::time_point> timer_at_;
+  std::optional<steady_clock::time_point> closed_at_;
   std::map<int, watcher*> watchers_; // by descriptor
   std::vector<watcher*> waiting_;    // for a deadline
   std::deque<connection_event> events_;

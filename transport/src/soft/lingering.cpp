@@ -1,6 +1,7 @@
 #include "soft/lingering.hpp"
 
 #include <array>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -9,6 +10,7 @@ namespace troupe::transport::soft {
 namespace {
 
 constexpr std::chrono::seconds patience{5};
+constexpr std::chrono::seconds patience_of_closing{1};
 
 } // namespace
 
@@ -28,8 +30,21 @@ lingering::lingering(context& device, std::unique_ptr<tcp_stream> stream)
     : device_(device), stream_(std::move(stream)), deadline_(steady_clock::now() + patience) {}
 
 lingering::~lingering() {
+  hurry();
   device_.forget(stream_->socket());
   device_.forget_deadline(*this);
+}
+
+void lingering::hurry() {
+  auto closed = device_.closed_at();
+  while (closed && !over()) {
+    auto left = *closed + patience_of_closing - steady_clock::now();
+    short events = said_all_ ? POLLIN : POLLIN | POLLOUT;
+    pollfd waiting{stream_->socket(), events, 0};
+    auto limit = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+    if (limit <= 0 || ::poll(&waiting, 1, static_cast<int>(limit)) <= 0)
+      return;
+  }
 }
 
 bool lingering::over() {

@@ -10,7 +10,8 @@ namespace troupe::transport::soft {
 class lingering final : public watcher {
 public:
   /// Sends what `stream` still holds, says that nothing follows, and closes once the peer has
-  /// done so too, at the latest after a few seconds.
+  /// done so too, at the latest after a few seconds. A device that is closed before waits for that,
+  /// a second at most.
   static void begin(context& device, std::unique_ptr<tcp_stream> stream);
 
   lingering(context& device, std::unique_ptr<tcp_stream> stream);
@@ -23,6 +24,8 @@ public:
 private:
   // @returns whether the connection may be closed now.
   bool over();
+  // Waits, a little, until that is so.
+  void hurry();
 
   context& device_;
   std::unique_ptr<tcp_stream> stream_;

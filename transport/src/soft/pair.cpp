@@ -39,6 +39,10 @@ void pair::establish(const endpoint& peer, descriptor socket, byte_view private_
     fail_connect(added.error(), {});
     return;
   }
+  liveness_ = std::make_unique<liveness>(*device_, tcp_->socket(), [this] {
+    fail_pair(errc::disconnected,
+              "the host of " + to_string(peer_) + " acknowledges nothing any more");
+  });
   established(peer, private_data);
 }
 
@@ -290,6 +294,7 @@ void pair::close_stream(errc reason, uint32_t failed_sequence) {
   bool can_say_it = !out_.active || out_.body_size == 0 || out_.body;
   out_.active = false;
   if (tcp_) {
+    liveness_.reset();
     if (can_say_it) {
       tcp_->append(head);
       tcp_->append(body);

@@ -11,6 +11,7 @@
 #include "soft/context.hpp"
 #include "soft/fixed_queue.hpp"
 #include "soft/frame.hpp"
+#include "soft/liveness.hpp"
 #include "soft/ring_stream.hpp"
 #include "soft/shared_link.hpp"
 #include "soft/tcp_stream.hpp"
@@ -182,6 +183,7 @@ private:
 
   // One of the two is set while established; stream_ points at what it stands for.
   std::unique_ptr<tcp_stream> tcp_;
+  std::unique_ptr<liveness> liveness_; // with tcp_
   std::unique_ptr<ring_stream> ring_;
   std::unique_ptr<shared_link> link_; // with ring_
   stream* stream_ = nullptr;
