@@ -1,5 +1,5 @@
-// caf_backend [--device=NAME] [--serve] [doctest options]: what CAF promises of remote actors, on
-// the named device.
+// caf_backend [--device=NAME] [--serve [--port=N]] [doctest options]: what CAF promises of remote
+// actors, on the named device.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "systems.hpp"
 
@@ -14,10 +14,13 @@ int main(int argc, char** argv) {
   unsetenv("TROUPE_DEVICE"); // it would override the device under test
   std::string device = "soft";
   auto serve = false;
+  uint16_t port = 0;
   for (int i = 1; i < argc; ++i) {
     std::string_view text{argv[i]};
     if (text.starts_with("--device="))
       device = text.substr(9);
+    if (text.starts_with("--port="))
+      port = static_cast<uint16_t>(std::strtoul(text.data() + 7, nullptr, 10));
     serve = serve || text == "--serve";
   }
   auto& subject = caf_backend::under_test();
@@ -33,7 +36,7 @@ int main(int argc, char** argv) {
     subject.address = found->address;
   }
   if (serve)
-    return caf_backend::serve();
+    return caf_backend::serve(port);
   std::printf("device under test: %s at %s\n", subject.device.c_str(), subject.address.c_str());
   return doctest::Context{argc, argv}.run();
 }

@@ -8,9 +8,11 @@
 #include <caf/send.hpp>
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <sys/wait.h>
+#include <thread>
 #include <troupe/transport/engine.hpp>
 #include <troupe/transport/middleman.hpp>
 
@@ -21,7 +23,7 @@ namespace {
 
 /// A server process and the ports it has published.
 struct server {
-  server() : process(arguments()) {
+  explicit server(uint16_t port = 0) : process(arguments(port)) {
     auto line = process.line();
     char* end = nullptr;
     helper_port = static_cast<uint16_t>(std::strtoul(line.c_str(), &end, 10));
@@ -29,9 +31,10 @@ struct server {
     REQUIRE_MESSAGE(adder_port != 0, line);
   }
 
-  static support::launch arguments() {
+  static support::launch arguments(uint16_t port) {
     support::launch how;
-    how.argv = {support::this_executable(), "--serve", "--device=" + under_test().device};
+    how.argv = {support::this_executable(), "--serve", "--device=" + under_test().device,
+                "--port=" + std::to_string(port)};
     how.captures_errors = false;
     return how;
   }
@@ -203,6 +206,76 @@ TEST_CASE_FIXTURE(fixture, "a process killed in the middle of a long message har
       [&](caf::down_msg&) { down = true; }, [](std::vector<char>&) {},
       caf::after(patience) >> [] { FAIL("no down message"); });
   CHECK(ask<int>(*second, 20, 22) == 42);
+}
+
+TEST_CASE_FIXTURE(fixture, "a process killed while its long answers are read harms nobody") {
+  server other;
+  auto second = system.middleman().remote_actor(under_test().address, other.helper_port);
+  REQUIRE(second);
+  self->monitor(whom);
+  for (int i = 0; i < 8; ++i)
+    self->send(whom, pattern(16UL << 20));
+  // Once the first is back, others are on their way in both directions.
+  self->receive([](std::vector<char>& got) { CHECK(got.size() == 16UL << 20); },
+                caf::after(patience) >> [] { FAIL("no answer"); });
+  remote.process.kill();
+  auto down = false;
+  self->receive_while([&] { return !down; })(
+      [&](caf::down_msg&) { down = true; },
+      [](std::vector<char>& got) { CHECK(got.size() == 16UL << 20); },
+      caf::after(patience) >> [] { FAIL("no down message"); });
+  CHECK(ask<int>(*second, 20, 22) == 42);
+}
+
+TEST_CASE_FIXTURE(fixture, "a node that was killed is followed by another at the same address") {
+  std::unique_ptr<server> current;
+  for (int round = 0; round < 3; ++round) {
+    self->monitor(whom);
+    (current ? current->process : remote.process).kill();
+    self->receive([](caf::down_msg&) {}, caf::after(patience) >> [] { FAIL("no down message"); });
+    current = std::make_unique<server>(remote.helper_port);
+    CHECK(current->helper_port == remote.helper_port);
+    auto connected = system.middleman().remote_actor(under_test().address, remote.helper_port);
+    REQUIRE_MESSAGE(connected, system.render(connected.error()));
+    CHECK(connected->node() != whom.node());
+    CHECK(ask<int>(*connected, 4, 5) == 9);
+    whom = *connected;
+  }
+}
+
+TEST_CASE("two nodes that connect to each other at the same moment reach each other") {
+  for (int round = 0; round < 4; ++round) {
+    CAPTURE(round);
+    config configs[2];
+    caf::actor_system left{configs[0]};
+    caf::actor_system right{configs[1]};
+    caf::actor_system* systems[] = {&left, &right};
+    caf::actor helpers[] = {left.spawn(helper), right.spawn(helper)};
+    uint16_t ports[2] = {};
+    for (int i = 0; i < 2; ++i) {
+      auto port = systems[i]->middleman().publish(helpers[i], 0, under_test().address.c_str());
+      REQUIRE_MESSAGE(port, systems[i]->render(port.error()));
+      ports[i] = *port;
+    }
+    caf::expected<caf::actor> found[] = {caf::sec::none, caf::sec::none};
+    auto connect = [&](int from) {
+      found[from] = systems[from]->middleman().remote_actor(under_test().address, ports[1 - from]);
+    };
+    std::thread other{connect, 1};
+    connect(0);
+    other.join();
+    for (int i = 0; i < 2; ++i) {
+      REQUIRE_MESSAGE(found[i], systems[i]->render(found[i].error()));
+      caf::scoped_actor asks{*systems[i]};
+      auto sum = 0;
+      asks->request(*found[i], patience, 6, 7)
+          .receive([&](int got) { sum = got; },
+                   [&](const caf::error& e) { FAIL(systems[i]->render(e)); });
+      CHECK(sum == 13);
+    }
+    for (auto& each : helpers)
+      caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
+  }
 }
 
 TEST_CASE_FIXTURE(fixture, "typed actors check the interface") {

@@ -54,13 +54,13 @@ caf::behavior helper(caf::event_based_actor* self) {
   };
 }
 
-int serve() {
+int serve(uint16_t port) {
   config cfg;
   caf::actor_system system{cfg};
   auto whom = system.spawn(helper);
   auto typed =
       system.spawn([]() -> adder::behavior_type { return {[](int a, int b) { return a + b; }}; });
-  auto helper_port = system.middleman().publish(whom, 0, under_test().address.c_str());
+  auto helper_port = system.middleman().publish(whom, port, under_test().address.c_str());
   auto adder_port = system.middleman().publish(typed, 0, under_test().address.c_str());
   if (!helper_port || !adder_port) {
     std::printf("error %s\n",

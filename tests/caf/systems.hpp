@@ -38,8 +38,8 @@ uint64_t checksum(const std::vector<char>& bytes);
 ///   the whole process ends
 caf::behavior helper(caf::event_based_actor* self);
 
-/// Publishes a helper, an adder and a group, prints their ports, and serves until its actor is told
-/// to quit.
-int serve();
+/// Publishes a helper, at `port` or any, and an adder, prints their ports, and serves until the
+/// helper is told to quit.
+int serve(uint16_t port);
 
 } // namespace caf_backend
