@@ -6,6 +6,7 @@
 #include "table.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -37,13 +38,15 @@ int print_names(const options& chosen) {
 }
 
 int make_table(const options& chosen) {
+  for (auto number : {SIGINT, SIGTERM})
+    std::signal(number, [](int) { interrupt(); });
   auto results = run_rows(chosen);
   if (results.empty()) {
     std::fprintf(stderr, "bench: no row is like '%s'; --list names them\n", chosen.rows.c_str());
     return 2;
   }
   (chosen.json ? print_json : print_table)(std::cout, results, chosen);
-  return complete(results, chosen) ? 0 : 1;
+  return !interrupted() && complete(results, chosen) ? 0 : 1;
 }
 
 } // namespace

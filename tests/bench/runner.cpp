@@ -1,6 +1,7 @@
 #include "runner.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -12,6 +13,8 @@
 namespace bench {
 
 namespace {
+
+volatile std::sig_atomic_t stop = 0;
 
 const row& row_named(const std::string& name) {
   auto& all = rows();
@@ -44,6 +47,14 @@ sample measure(const row& what, const cell& which, const context& how) {
 
 } // namespace
 
+void interrupt() noexcept {
+  stop = 1;
+}
+
+bool interrupted() noexcept {
+  return stop != 0;
+}
+
 std::vector<row_result> run_rows(const options& chosen) {
   std::vector<row_result> out;
   for (auto& each : rows())
@@ -53,17 +64,21 @@ std::vector<row_result> run_rows(const options& chosen) {
   for (auto& each : columns(chosen.how))
     if (each.absent.empty())
       measurable.insert(each.name);
-  for (unsigned round = 0; round < chosen.rounds; ++round) {
-    std::fprintf(stderr, "round %u of %u\n", round + 1, chosen.rounds);
+  for (unsigned round = 0; round < chosen.rounds; ++round)
     for (auto& result : out) {
+      std::fprintf(stderr, "round %u of %u: %s\n", round + 1, chosen.rounds,
+                   result.what->name.c_str());
       auto& cells = result.what->cells;
       for (size_t i = 0; i < cells.size(); ++i) {
         auto& which = cells[(i + round) % cells.size()];
-        if (measurable.count(which.column) != 0 && matches(which.column, chosen.columns))
-          result.cells[which.column].push_back(measure(*result.what, which, chosen.how));
+        if (measurable.count(which.column) == 0 || !matches(which.column, chosen.columns))
+          continue;
+        auto got = measure(*result.what, which, chosen.how);
+        if (interrupted())
+          return out;
+        result.cells[which.column].push_back(std::move(got));
       }
     }
-  }
   return out;
 }
 

@@ -239,7 +239,8 @@ void print_table(std::ostream& to, const std::vector<row_result>& results, const
   to << '\n'
      << machine() << ", load " << load() << "; medians of " << chosen.rounds
      << (chosen.rounds == 1 ? " round" : " rounds")
-     << (chosen.how.quick ? ". --quick: the figures mean nothing" : "") << '\n';
+     << (chosen.how.quick ? ". --quick: the figures mean nothing" : "")
+     << (interrupted() ? ". Interrupted: not all of them" : "") << '\n';
   print_notes(to, results, shown, chosen.how);
 }
 
