@@ -40,7 +40,7 @@ void pair::establish(const endpoint& peer, descriptor socket, byte_view private_
     return;
   }
   liveness_ = std::make_unique<liveness>(*device_, tcp_->socket(), [this] {
-    fail_pair(errc::disconnected,
+    fail_pair(errc::unreachable,
               "the host of " + to_string(peer_) + " acknowledges nothing any more");
   });
   established(peer, private_data);

@@ -54,7 +54,11 @@ bool pair::receive_frames() {
     return false;
   stream_->release();
   complete_front();
-  if (stream_->ended())
+  if (!stream_->ended())
+    return false;
+  if (stream_->lost())
+    fail_pair(errc::unreachable, "nothing is heard of " + to_string(peer_) + " any more");
+  else
     fail_pair(errc::disconnected,
               to_string(peer_) + " has closed the connection, or its process has died");
   return false;

@@ -30,6 +30,9 @@ public:
   /// after a read that gave nothing.
   virtual bool ended() const = 0;
 
+  /// Whether it ended because nothing was heard of the peer: it may still live.
+  virtual bool lost() const { return false; }
+
   /// Says that the writer waits for room or for posted receives: from now on the peer wakes it once
   /// there is news. The caller must look once more after this.
   virtual void wait_for_peer() = 0;

@@ -10,6 +10,11 @@ namespace troupe::transport::soft {
 
 namespace {
 
+/// Whether the system gave the peer up without having heard of its end.
+bool means_lost(int error) {
+  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
+}
+
 constexpr size_t gathering = 32 * 1024; // bytes that wait for one system call
 constexpr size_t small = 4 * 1024;      // a body up to this size is worth copying
 constexpr size_t input_size = 64 * 1024;
@@ -69,6 +74,7 @@ size_t tcp_stream::send_now(byte_view head, byte_view body) {
       continue;
     // What the peer sent before it went is still to be read: reading finds the end.
     broken_ = errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS;
+    lost_ = lost_ || means_lost(errno);
     return 0;
   }
 }
@@ -89,6 +95,7 @@ size_t tcp_stream::receive_now(byte_span into, size_t ahead) {
     if (got < 0 && errno == EINTR)
       continue;
     ended_ = got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOMEM);
+    lost_ = lost_ || (got < 0 && means_lost(errno));
     return 0;
   }
 }

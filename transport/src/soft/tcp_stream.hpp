@@ -20,6 +20,7 @@ public:
   size_t read(byte_span into) override;
   void release() override {}
   bool ended() const override { return ended_; }
+  bool lost() const override { return lost_; }
   void wait_for_peer() override {}
   void offer_receives(uint32_t) override {}
   uint32_t offered_receives() override { return 0; }
@@ -48,6 +49,7 @@ private:
   size_t in_end_ = 0;
   bool broken_ = false; // sending has failed; reading goes on until the end
   bool ended_ = false;
+  bool lost_ = false; // the system has given the peer up
 };
 
 } // namespace troupe::transport::soft
