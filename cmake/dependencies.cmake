@@ -8,6 +8,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 pkg_check_modules(libedit REQUIRED IMPORTED_TARGET libedit)
 pkg_check_modules(rdma REQUIRED IMPORTED_TARGET libibverbs librdmacm)
+pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
 
 # Debian's libcaf-dev ships neither a CMake package nor a pkg-config file.
 find_path(CAF_INCLUDE_DIR caf/all.hpp REQUIRED)

@@ -106,11 +106,13 @@ void ask_once(caf::event_based_actor* self, const caf::actor& controller, const 
 
 /// Members go in reverse: what the system's actors use stands first.
 struct client::parts {
-  explicit parts(const std::string& device) {
+  parts(const std::string& device, const std::filesystem::path& key_file) {
     config.load<transport::middleman>();
     config.set("scheduler.policy", caf::atom("sharing"));
     config.set("scheduler.max-threads", size_t{1});
     caf::put(config.content, "troupe.device", device);
+    if (!key_file.empty())
+      caf::put(config.content, "troupe.key-file", key_file.string());
     caf::put(config.content, "troupe.connect-timeout", caf::timespan{connect_patience});
     caf::put(config.content, "troupe.shutdown-timeout", shutdown_patience);
     cluster::add_message_types(config);
@@ -135,8 +137,10 @@ client::client(transport::endpoint where, std::unique_ptr<parts> made)
 client::~client() = default;
 
 answer<std::unique_ptr<client>> client::connect(const transport::endpoint& where,
-                                                const std::string& device, const interrupts& stop) {
-  auto made = std::make_unique<parts>(device);
+                                                const std::string& device,
+                                                const std::filesystem::path& key_file,
+                                                const interrupts& stop) {
+  auto made = std::make_unique<parts>(device, key_file);
   auto& system = *made->system;
   auto& network = transport::middleman::of(system);
   if (!network.ready())
@@ -171,6 +175,10 @@ answer<std::unique_ptr<client>> client::connect(const transport::endpoint& where
       leave_behind(std::move(made));
       return tl::unexpected<failure>(std::move(problem));
     }
+    if (problem.why.code() == errc::unauthenticated ||
+        problem.why.code() == errc::permission_denied ||
+        problem.why.code() == errc::version_mismatch)
+      return fail_with(failure::kind::connection, std::move(problem.why)); // there is one
     return fail_with(failure::kind::connection,
                      {problem.why.code(),
                       "no controller at " + to_string(where) + " over " + network.device_name() +

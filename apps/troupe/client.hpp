@@ -7,6 +7,7 @@
 #include "troupe/transport/endpoint.hpp"
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -46,10 +47,12 @@ private:
 class client {
 public:
   /// Connects to the controller at `where`. `device` is as for `open_device`; no environment
-  /// variable overrides it here.
+  /// variable overrides it here. `key_file` holds the cluster's key; empty: none.
   /// @returns a failure of kind `connection` that says who, why and what to do.
   static answer<std::unique_ptr<client>> connect(const transport::endpoint& where,
-                                                 const std::string& device, const interrupts& stop);
+                                                 const std::string& device,
+                                                 const std::filesystem::path& key_file,
+                                                 const interrupts& stop);
 
   ~client();
   client(const client&) = delete;

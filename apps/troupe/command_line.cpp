@@ -30,6 +30,9 @@ void add_connection_options(CLI::App& app, connection_options& options) {
   app.add_option("--device", options.device,
                  "auto, verbs, verbs:NAME, soft or soft:tcp; TROUPE_DEVICE likewise")
       ->type_name("DEVICE");
+  app.add_option("--key-file", options.key_file,
+                 "The cluster's key; TROUPE_KEY_FILE or [cluster] key_file likewise")
+      ->type_name("FILE");
   app.set_version_flag("--version", std::string{version()}, "Print the version of this program");
 }
 

@@ -3,6 +3,7 @@
 #include "format.hpp"
 #include "table.hpp"
 #include "troupe/framework/units.hpp"
+#include "troupe/transport/shared_key.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -57,6 +58,18 @@ finding judge_device(const device_trial& trial) {
           trial.name + " would be used (" + trial.reason + "); " + format_size(trial_bytes) +
               " of memory could be allocated and registered",
           ""};
+}
+
+finding judge_key(const std::string& file, const error& problem, bool has_adapter) {
+  if (problem)
+    return {grade::problem, "key", problem.text(), std::string{transport::key_remedy}};
+  if (!file.empty())
+    return {grade::ok, "key", file + "; only its owner may read it", ""};
+  std::string text = "none: only processes of this user on this machine connect to each other";
+  if (!has_adapter)
+    return {grade::ok, "key", text, ""};
+  return {grade::warning, "key", text + ", and RDMA adapters are not used",
+          std::string{transport::key_remedy}};
 }
 
 finding judge_memlock(system_limit bytes, bool has_adapter) {

@@ -52,6 +52,10 @@ constexpr uint64_t trial_bytes = 64ULL * 1024 * 1024;
 
 finding judge_device(const device_trial& trial);
 
+/// The cluster's key in `file`, if not empty. `problem`: why it cannot be used; `none` when it can.
+/// `has_adapter`: whether an RDMA device was found, which is of no use without a key.
+finding judge_key(const std::string& file, const error& problem, bool has_adapter);
+
 /// `has_adapter`: whether an RDMA device, which locks memory, was found.
 finding judge_memlock(system_limit bytes, bool has_adapter);
 

@@ -3,6 +3,7 @@
 #include "arguments.hpp"
 #include "troupe/framework/config.hpp"
 #include "troupe/framework/host.hpp"
+#include "troupe/transport/shared_key.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -90,10 +91,10 @@ finding look_at_spool(const std::filesystem::path& directory) {
   return judge_spool(name, static_cast<uint64_t>(room.f_bavail) * room.f_frsize, {});
 }
 
-device_trial try_device(const std::string& name) {
+device_trial try_device(const std::string& name, transport::device_scope scope) {
   device_trial trial;
   trial.asked = name;
-  auto opened = transport::open_device(name);
+  auto opened = transport::open_device(name, scope);
   if (!opened) {
     trial.problem = opened.error();
     return trial;
@@ -117,19 +118,32 @@ device_trial try_device(const std::string& name) {
 
 } // namespace
 
-report examine_machine(const connection_options& options, const std::string& device) {
+report examine_machine(const connection_options& options, const std::string& device,
+                       std::span<const std::string> environment) {
   report seen;
   auto peer_reads = judge_peer_reads(try_peer_read(), ptrace_scope()); // before there are threads
   auto file = find_config_file(options);
-  auto config = file ? load_node_config(file, {}) : default_node_config();
+  auto key_file = find_key_file(options, environment);
+  std::vector<setting> given;
+  if (key_file && !key_file->empty())
+    given.push_back({"cluster.key_file", key_file->string(), "the key file"});
+  auto config = file ? load_node_config(file, given) : default_node_config();
   auto spool = config ? config->worker.spool : default_node_config().worker.spool;
 
   seen.devices = transport::list_devices();
-  seen.trial = try_device(device);
+  using transport::device_scope;
+  auto has_key = key_file && !key_file->empty();
+  seen.trial = try_device(device, has_key ? device_scope::network : device_scope::this_machine);
   auto has_adapter =
       std::any_of(seen.devices.begin(), seen.devices.end(),
                   [](const auto& candidate) { return candidate.name.starts_with("verbs"); });
+  error key_problem;
+  if (has_key) {
+    if (auto key = transport::load_key_file(*key_file); !key)
+      key_problem = key.error();
+  }
   seen.findings = {judge_device(seen.trial),
+                   judge_key(has_key ? key_file->string() : "", key_problem, has_adapter),
                    judge_memlock(limit_of(RLIMIT_MEMLOCK), has_adapter),
                    judge_open_files(limit_of(RLIMIT_NOFILE)),
                    judge_shared_memory(try_shared_memory()),

@@ -18,7 +18,10 @@ answer<client*> session::controller() {
   auto where = to_string(found->where);
   if (again)
     out_.note("the controller at " + where + " went away; connecting again\n");
-  auto made = client::connect(found->where, device(), stop_);
+  auto key_file = find_key_file(options_, environment_);
+  if (!key_file)
+    return fail_with(failure::kind::usage, key_file.error());
+  auto made = client::connect(found->where, device(), *key_file, stop_);
   if (!made)
     return tl::unexpected<failure>(made.error());
   client_ = std::move(*made);

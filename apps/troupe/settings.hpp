@@ -17,6 +17,7 @@ struct connection_options {
   std::optional<std::string> controller;
   std::optional<std::filesystem::path> config;
   std::optional<std::string> device;
+  std::optional<std::string> key_file;
 };
 
 struct controller_address {
@@ -33,6 +34,12 @@ std::optional<std::filesystem::path> find_config_file(const connection_options& 
 /// @returns an error for an address or a file that is malformed; its text may have several lines.
 result<controller_address> find_controller(const connection_options& options,
                                            std::span<const std::string> environment);
+
+/// The file with the cluster's key: the option, TROUPE_KEY_FILE in `environment` (unless empty), or
+/// the one of the configuration file, in this order; empty when none names one.
+/// @returns an error as `find_controller`.
+result<std::filesystem::path> find_key_file(const connection_options& options,
+                                            std::span<const std::string> environment);
 
 /// The option, else TROUPE_DEVICE in `environment` (unless empty), else "auto".
 std::string find_device(const connection_options& options,

@@ -17,6 +17,7 @@
 #include <troupe/framework/errors.hpp>
 #include <troupe/framework/node.hpp>
 #include <troupe/transport/log.hpp>
+#include <troupe/transport/shared_key.hpp>
 
 namespace {
 
@@ -55,6 +56,17 @@ void complain(const error& e) {
   std::fprintf(stderr, "trouped: %s\n", e.text().c_str());
 }
 
+int make_key(const std::filesystem::path& file) {
+  if (auto made = transport::create_key_file(file); !made) {
+    complain(made.error());
+    return 1;
+  }
+  std::printf("trouped: %s holds a new key; copy it to every node of the cluster, readable by its "
+              "owner only, and name it with [cluster] key_file or TROUPE_KEY_FILE\n",
+              file.c_str());
+  return 0;
+}
+
 transport::endpoint controller_of(const node_config& config, const transport::endpoint& own) {
   if (config.node.controller)
     return *config.node.controller;
@@ -86,6 +98,8 @@ int run(node& host) {
   std::printf("trouped: node %s (%s) on %s%s%s\n", config.node.id.c_str(),
               to_string(config.node.roles).c_str(), host.network().device_name().c_str(),
               controls ? ", listening on " : "", controls ? to_string(where).c_str() : "");
+  if (!host.network().has_key())
+    std::printf("trouped: without a key, only processes of this user on this machine connect\n");
   std::fflush(stdout);
 
   auto status = 0;
@@ -121,6 +135,8 @@ int main(int argc, char** argv) {
   auto options = trouped::parse(argc, argv, status);
   if (!options)
     return status;
+  if (options->new_key)
+    return make_key(*options->new_key);
   auto config = load_node_config(options->file, options->flags);
   if (!config) {
     complain(config.error());

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <troupe/framework/suggest.hpp>
@@ -34,11 +35,14 @@ std::string explain(const CLI::App& app, const CLI::ParseError& e) {
 std::optional<options> parse(int argc, char** argv, int& exit_status) {
   CLI::App app{"Runs one node of a Troupe cluster: a controller, a worker, or both."};
   options out;
-  std::string file;
+  std::string file, new_key;
   app.set_version_flag("--version", "trouped " + std::string{troupe::version()});
   app.add_option("--config", file, "Configuration file (TOML); flags override it")
       ->option_text("FILE");
   app.add_flag("--check", out.check_only, "Only read and check the configuration");
+  app.add_option("--new-key", new_key,
+                 "Only make a new cluster key and write it to FILE, which must not exist")
+      ->option_text("FILE");
   std::map<std::string, std::string> values; // by key
   for (auto& key : troupe::config_keys()) {
     auto help = std::string{key.help} + " (" + key.range + "; default " + key.fallback + ")";
@@ -60,6 +64,10 @@ std::optional<options> parse(int argc, char** argv, int& exit_status) {
   }
   if (!file.empty())
     out.file = file;
+  if (app.get_option("--new-key")->count() > 0)
+    out.new_key = new_key;
+  if (auto named = std::getenv("TROUPE_KEY_FILE"); named && *named)
+    out.flags.push_back({"cluster.key_file", named, "TROUPE_KEY_FILE"}); // flags come after it
   for (auto& key : troupe::config_keys())
     if (app.get_option(key.flag_name())->count() > 0)
       out.flags.push_back({key.name(), values[key.name()], key.flag_name()});

@@ -11,7 +11,8 @@ namespace trouped {
 struct options {
   std::optional<std::filesystem::path> file;
   std::vector<troupe::setting> flags;
-  bool check_only = false; ///< read and check the configuration, run nothing
+  std::optional<std::filesystem::path> new_key; ///< only make a key file
+  bool check_only = false;                      ///< read and check the configuration, run nothing
 };
 
 /// Reads the arguments. @returns nothing when the program is to end now (help, version, or a usage

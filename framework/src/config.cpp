@@ -4,6 +4,7 @@
 #include "config_table.hpp"
 #include "troupe/framework/host.hpp"
 #include "troupe/framework/units.hpp"
+#include "troupe/transport/shared_key.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -212,6 +213,16 @@ status check(const node_config& config) {
                                  "listens on " +
                                  to_string(node.listen) +
                                  "; leave the key out, or set node.roles to worker");
+  auto& key_file = config.cluster.key_file;
+  if (!key_file.empty()) {
+    if (auto key = transport::load_key_file(key_file); !key)
+      wrong("cluster.key_file", "cannot be used: " + key.error().text());
+  } else if (node.roles.controller && transport::is_open_address(node.listen.host)) {
+    wrong("node.listen", "(" + to_string(node.listen) +
+                             ") is reached by others, and without a key nothing tells who may "
+                             "connect: " +
+                             std::string{transport::key_remedy} + "; or listen on 127.0.0.1");
+  }
   if (node.roles.worker) {
     auto& spool = config.worker.spool;
     std::error_code ignored;

@@ -114,6 +114,22 @@ status store_device(node_config& config, const config_value& value) {
   return {};
 }
 
+template <class Config>
+status store_key_file(Config& config, const config_value& value) {
+  if (value.text.empty())
+    return fail(errc::invalid_argument, "a key file has a name");
+  config.cluster.key_file = value.text;
+  return {};
+}
+
+template <class Config>
+config_row<Config> key_file_row() {
+  return text_row<Config>("cluster", "key_file", value_kind::text, "none", "path",
+                          "file with the key that all nodes and users of the cluster have; "
+                          "TROUPE_KEY_FILE names it too",
+                          store_key_file<Config>);
+}
+
 status store_spool(node_config& config, const config_value& value) {
   if (!value.text.starts_with('/'))
     return fail(errc::invalid_argument, "the spool directory must be an absolute path");
@@ -149,6 +165,7 @@ std::vector<config_row<node_config>> make_node_rows() {
           "node", "controller", text, "this node", "host:port",
           "address of the controller, for a node that is only a worker",
           [](node& c, const value& v) { return store_controller(c.node.controller, v.text); }),
+      key_file_row<node>(),
       text_row<node>("transport", "device", text, "auto", "auto, verbs, verbs:NAME, soft, soft:tcp",
                      "network device; TROUPE_DEVICE overrides it", store_device),
       number_row<node>("transport", "eager_threshold", size, "32KiB", 1024, kibi * kibi,
@@ -230,7 +247,8 @@ std::vector<config_row<client_config>> make_client_rows() {
                                   "host:port", "address of the controller",
                                   [](client_config& c, const value& v) {
                                     return store_controller(c.client.controller, v.text);
-                                  })};
+                                  }),
+          key_file_row<client_config>()};
 }
 
 } // namespace

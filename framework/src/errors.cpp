@@ -47,8 +47,13 @@ error to_troupe(caf::actor_system& system, const caf::error& e) {
   auto& context = e.context();
   auto has_text = !context.empty() && context.match_element<std::string>(0);
   auto text = has_text ? context.get_as<std::string>(0) : system.render(e);
-  auto ours = e.category() == category && e.code() <= static_cast<uint8_t>(errc::system);
-  return {ours ? static_cast<errc>(e.code()) : code_of(e), text};
+  auto known = [](uint8_t code) { return code <= static_cast<uint8_t>(errc::system); };
+  if (e.category() == category && known(e.code()))
+    return {static_cast<errc>(e.code()), text};
+  // Our network backend can only answer with CAF's codes; its own stands behind host and port.
+  if (context.size() == 4 && context.match_element<uint8_t>(3) && known(context.get_as<uint8_t>(3)))
+    return {static_cast<errc>(context.get_as<uint8_t>(3)), text};
+  return {code_of(e), text};
 }
 
 } // namespace troupe

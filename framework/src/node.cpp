@@ -11,6 +11,8 @@ namespace {
 
 /// What can be done about an address that cannot be listened on.
 std::string remedy(errc code) {
+  if (code == errc::unauthenticated)
+    return {}; // the error says it
   if (code == errc::address_in_use)
     return "; end what listens there, or set node.listen to another address or port";
   return "; set node.listen to an address of this machine";
@@ -25,6 +27,8 @@ result<std::unique_ptr<node>> node::start(node_config config, const customizer& 
   auto& options = made->actor_config_;
   options.load<transport::middleman>();
   caf::put(options.content, "troupe.device", made->config_.transport.device);
+  if (!made->config_.cluster.key_file.empty())
+    caf::put(options.content, "troupe.key-file", made->config_.cluster.key_file.string());
   caf::put(options.content, "troupe.eager-threshold", made->config_.transport.eager_threshold);
   // CAF's default policy polls with sleeps of 50 microseconds; few actors here are long, and none
   // is many.
@@ -46,7 +50,8 @@ result<transport::endpoint> node::publish(const caf::actor& whom,
     auto why = to_troupe(*system_, port.error());
     return fail(why.code(), why.text() + remedy(why.code()));
   }
-  return transport::endpoint{where.host, *port};
+  auto restricted = where.host.empty() && !network().has_key();
+  return transport::endpoint{restricted ? transport::loopback_host : where.host, *port};
 }
 
 result<caf::actor> node::connect(const transport::endpoint& where) {

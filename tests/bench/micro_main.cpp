@@ -148,8 +148,10 @@ void channel_level(uint64_t count, size_t bytes) {
   };
   std::unique_ptr<channel> server;
   auto port = value_or_throw(there->listen({"127.0.0.1", 0}, [&](auto request) {
-    auto theirs = value_or_throw(decode_hello(request->private_data()));
-    server = value_or_throw(channel::accept(*there, *request, theirs, {}, fail));
+    auto whom = there->admission().admit(*request);
+    if (!whom)
+      throw std::runtime_error{"this process is not let in by itself"};
+    server = value_or_throw(channel::accept(*there, *request, *whom, {}, fail));
     server->read_with(at_server);
   }));
   auto client = value_or_throw(channel::connect(*here, port->local(), {}, patience, fail));

@@ -1,12 +1,14 @@
 // caf_backend [--device=NAME] [--serve [--port=N]] [doctest options]: what CAF promises of remote
 // actors, on the named device.
 #define DOCTEST_CONFIG_IMPLEMENT
+#include "support/key_file.hpp"
 #include "systems.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <optional>
 #include <string_view>
 #include <troupe/transport/open_device.hpp>
 
@@ -25,6 +27,7 @@ int main(int argc, char** argv) {
   }
   auto& subject = caf_backend::under_test();
   subject = {device, "127.0.0.1"};
+  std::optional<support::key_for_tests> key;
   if (device.starts_with("verbs:")) {
     auto all = troupe::transport::list_devices();
     auto found = std::find_if(all.begin(), all.end(), [&](auto& it) { return it.name == device; });
@@ -34,6 +37,9 @@ int main(int argc, char** argv) {
       return 77;
     }
     subject.address = found->address;
+    key.emplace();
+  } else {
+    unsetenv("TROUPE_KEY_FILE"); // this machine's own devices are tested without a key too
   }
   if (serve)
     return caf_backend::serve(port);

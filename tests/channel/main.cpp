@@ -4,6 +4,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "role.hpp"
 #include "streams.hpp"
+#include "support/key_file.hpp"
 #include "unreachable.hpp"
 
 #include <algorithm>
@@ -14,7 +15,8 @@
 #include <troupe/transport/open_device.hpp>
 
 int main(int argc, char** argv) {
-  unsetenv("TROUPE_DEVICE"); // it would override the device under test
+  unsetenv("TROUPE_DEVICE");  // it would override the device under test
+  support::key_for_tests key; // for second processes too
   auto& subject = channel_test::under_test();
   subject = {"soft", "127.0.0.1"};
   bool namespaces = false;

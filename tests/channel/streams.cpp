@@ -3,6 +3,7 @@
 #include "support/child_process.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <doctest/doctest.h>
 #include <utility>
@@ -86,7 +87,9 @@ void checking_reader::on_end(const error& why) {
 // -----------------------------------------------------------------------------------------
 
 node::node() {
-  auto opened = engine::open(under_test().device);
+  auto key = load_key_file(std::getenv("TROUPE_KEY_FILE"));
+  REQUIRE_MESSAGE(key, key.error().text());
+  auto opened = engine::open(under_test().device, *key);
   REQUIRE_MESSAGE(opened, opened.error().text());
   loop_ = std::move(*opened);
   auto made = loop_->listen({under_test().address, 0},
@@ -111,9 +114,10 @@ std::unique_ptr<channel> node::connect(const endpoint& where, std::chrono::milli
 }
 
 void node::accept(std::unique_ptr<connection_request> request) {
-  auto theirs = decode_hello(request->private_data());
-  REQUIRE_MESSAGE(theirs, theirs.error().text());
-  auto made = channel::accept(*loop_, *request, *theirs, options, [](const error&) {});
+  auto whom = loop_->admission().admit(*request);
+  if (!whom) // it has only asked so far, see hello.hpp
+    return;
+  auto made = channel::accept(*loop_, *request, *whom, options, [](const error&) {});
   if (made) // else the peer has given up meanwhile; whoever waits for it notices
     accepted.push_back(std::move(*made));
 }

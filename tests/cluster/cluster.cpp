@@ -112,6 +112,8 @@ std::vector<std::string> cluster::environment() const {
                                    "HOME=" + scratch().string(), "TERM=dumb"};
   if (!address_.empty())
     entries.push_back("TROUPE_CONTROLLER=" + address_);
+  if (auto key = std::getenv("TROUPE_KEY_FILE"))
+    entries.push_back("TROUPE_KEY_FILE=" + std::string{key});
   return surroundings(entries);
 }
 

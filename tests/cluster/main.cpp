@@ -3,6 +3,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "subject.hpp"
 #include "support/child_process.hpp"
+#include "support/key_file.hpp"
 
 #include "troupe/transport/open_device.hpp"
 
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <optional>
 #include <string_view>
 
 namespace cluster_test {
@@ -28,6 +30,7 @@ int main(int argc, char** argv) {
   support::be_patient_for(loaded);
   unsetenv("TROUPE_DEVICE"); // it would override the device under test
   auto& subject = cluster_test::under_test();
+  std::optional<support::key_for_tests> key;
   for (int i = 1; i < argc; ++i) {
     std::string_view word{argv[i]};
     constexpr std::string_view device_option = "--device=";
@@ -44,7 +47,10 @@ int main(int argc, char** argv) {
       return skipped;
     }
     subject.address = found->address;
+    key.emplace();
     support::be_patient_for(emulated); // the guest's processor may be
+  } else {
+    unsetenv("TROUPE_KEY_FILE"); // tests make their own keys here
   }
   std::printf("device under test: %s at %s\n", subject.device.c_str(), subject.address.c_str());
   return doctest::Context{argc, argv}.run();

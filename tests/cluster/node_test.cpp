@@ -196,7 +196,10 @@ TEST_CASE("what cannot be is refused with a message of its own") {
     CHECK(has(text, other.port()));
   }
   SUBCASE("an address that is not of this machine") {
-    CHECK(has(refused({"--node-listen", "203.0.113.7:4747"}, 1), "203.0.113.7"));
+    auto key = (c.scratch() / "key").string();
+    process{c.launch({TROUPED_PROGRAM, "--new-key", key})}.wait();
+    CHECK(has(refused({"--node-listen", "203.0.113.7:4747", "--cluster-key-file", key}, 1),
+              "203.0.113.7"));
   }
   SUBCASE("an unknown device") {
     auto start = [&](const std::string& device) {

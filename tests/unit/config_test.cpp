@@ -5,6 +5,7 @@
 #include <set>
 #include <troupe/framework/config.hpp>
 #include <troupe/framework/host.hpp>
+#include <troupe/transport/shared_key.hpp>
 #include <unistd.h>
 
 using namespace troupe;
@@ -250,6 +251,34 @@ TEST_CASE("keys that contradict each other are refused, with where they stand") 
       dir.write("[node]\nroles = [\"controller\"]\n[worker]\nspool = \"/no/such/place\"\n"), {}));
 }
 
+TEST_CASE("without a key a controller listens where only this machine connects") {
+  scratch dir;
+  for (auto open : {"10.0.0.1:4747", "0.0.0.0:4747", "[::]:4747"}) {
+    auto text = dir.problems("[node]\nlisten = \"" + std::string{open} + "\"\n");
+    CHECK(
+        text.starts_with("cluster.toml:2: node.listen (" + std::string{open} + ") is reached by"));
+    CHECK(text.find("trouped --new-key") != std::string::npos);
+  }
+  for (auto closed : {"127.0.0.1:4747", "[::1]:4747", ":4747", "localhost:4747"})
+    CHECK(load_node_config(dir.write("[node]\nlisten = \"" + std::string{closed} + "\"\n"), {}));
+  auto key = (dir.path() / "key").string();
+  auto with_key = "[node]\nlisten = \"10.0.0.1:4747\"\n[cluster]\nkey_file = \"" + key + "\"\n";
+  CHECK(dir.problems(with_key).starts_with(
+      "cluster.toml:4: cluster.key_file cannot be used: reading the key file key: No such file"));
+  REQUIRE(transport::create_key_file(key));
+  auto loaded = load_node_config(dir.write(with_key), {});
+  REQUIRE(loaded);
+  CHECK(loaded->cluster.key_file == key);
+  std::filesystem::permissions(key, std::filesystem::perms::group_read,
+                               std::filesystem::perm_options::add);
+  CHECK(dir.problems(with_key).find("chmod 600 ") != std::string::npos);
+  // A worker listens nowhere.
+  CHECK(load_node_config(
+      dir.write(
+          "[node]\nroles = [\"worker\"]\ncontroller = \"10.0.0.1\"\nlisten = \"0.0.0.0:1\"\n"),
+      {}));
+}
+
 TEST_CASE("the table of keys is complete and agrees with the defaults") {
   std::set<std::string> flags;
   for (auto& key : config_keys()) {
@@ -305,7 +334,9 @@ TEST_CASE("the command line program has its own key and files") {
   auto wrong = apply(config, "client.controller", "a b", "TROUPE_CONTROLLER");
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().text().starts_with("TROUPE_CONTROLLER: client.controller: 'a b'"));
-  CHECK(client_config_keys().size() == 1);
+  CHECK(client_config_keys().size() == 2);
+  REQUIRE(apply(config, "cluster.key_file", "/etc/troupe/key", "--key-file"));
+  CHECK(config.cluster.key_file == "/etc/troupe/key");
   ::setenv("XDG_CONFIG_HOME", "/x", 1);
   auto files = default_config_files();
   REQUIRE(files.size() == 2);

@@ -1,5 +1,6 @@
 #include "troupe/transport/channel.hpp"
 
+#include "dialer.hpp"
 #include "troupe/transport/log.hpp"
 #include "wire.hpp"
 
@@ -28,6 +29,11 @@ constexpr uint64_t send_tag = 2ULL << 60;
 constexpr uint64_t read_tag = 3ULL << 60;
 constexpr uint64_t tag_mask = 0xFULL << 60;
 
+bool make_sense(const connection_terms& theirs) {
+  return theirs.kind == connection_kind::stream && theirs.receive_slabs >= 2 &&
+         theirs.slab_bytes >= smallest_frame;
+}
+
 } // namespace
 
 // -- set-up
@@ -48,37 +54,42 @@ result<std::unique_ptr<channel>> channel::connect(engine& loop, const endpoint& 
   std::unique_ptr<channel> made{new channel{loop, options, std::move(on_ready)}};
   if (auto prepared = made->prepare(); !prepared)
     return fail(prepared.error());
-  auto pair = loop.connect(remote, made->queues_, encode(made->our_hello()), timeout, *made);
-  if (!pair)
-    return fail(pair.error());
-  made->pair_ = std::move(*pair);
   made->connects_ = made->may_speak_ = true;
-  for (uint32_t slab = 0; slab < options.slabs; ++slab)
-    if (auto posted = made->post_slab(slab); !posted)
-      return fail(posted.error());
+  auto on_pair = [self = made.get()](std::unique_ptr<queue_pair> pair) {
+    self->pair_ = std::move(pair);
+    return self->post_slabs();
+  };
+  made->dialer_ = std::make_unique<dialer>(loop, remote, made->our_terms(), made->queues_, timeout,
+                                           *made, std::move(on_pair));
+  if (auto started = made->dialer_->start(); !started)
+    return fail(started.error());
   return made;
 }
 
 result<std::unique_ptr<channel>> channel::accept(engine& loop, connection_request& request,
-                                                 const hello& theirs,
+                                                 const gate::admission& whom,
                                                  const channel_options& options,
                                                  ready_handler on_ready) {
-  if (theirs.receive_slabs < 2 || theirs.slab_bytes < smallest_frame)
+  auto& theirs = whom.theirs;
+  if (!make_sense(theirs)) {
+    request.reject(gate::refuse(refusal::bad_terms));
     return fail(errc::protocol_violation,
                 "the peer offers " + std::to_string(theirs.receive_slabs) + " receive buffers of " +
                     std::to_string(theirs.slab_bytes) + " bytes, which is too little");
+  }
   std::unique_ptr<channel> made{new channel{loop, options, std::move(on_ready)}};
-  if (auto prepared = made->prepare(); !prepared)
+  if (auto prepared = made->prepare(); !prepared) {
+    request.reject(gate::refuse(refusal::no_room));
     return fail(prepared.error());
-  auto pair = request.accept(made->queues_, encode(made->our_hello()));
+  }
+  auto pair = request.accept(made->queues_, loop.admission().welcome(whom, made->our_terms()));
   if (!pair)
     return fail(pair.error());
   made->pair_ = std::move(*pair);
   made->pair_->owner = static_cast<connection_handler*>(made.get());
   made->accept_terms(theirs);
-  for (uint32_t slab = 0; slab < options.slabs; ++slab)
-    if (auto posted = made->post_slab(slab); !posted)
-      return fail(posted.error());
+  if (auto posted = made->post_slabs(); !posted)
+    return fail(posted.error());
   return made;
 }
 
@@ -100,11 +111,18 @@ status channel::prepare() {
   return {};
 }
 
-hello channel::our_hello() const {
+status channel::post_slabs() {
+  for (uint32_t slab = 0; slab < options_.slabs; ++slab)
+    if (auto posted = post_slab(slab); !posted)
+      return posted;
+  return {};
+}
+
+connection_terms channel::our_terms() const {
   return {connection_kind::stream, options_.slabs, static_cast<uint32_t>(options_.slab_bytes), 0};
 }
 
-void channel::accept_terms(const hello& theirs) {
+void channel::accept_terms(const connection_terms& theirs) {
   credits_ = peer_slabs_ = theirs.receive_slabs;
   frame_bytes_ = std::min<size_t>(theirs.slab_bytes, options_.slab_bytes);
 }
@@ -116,14 +134,14 @@ void channel::tell_ready(const error& how) {
 
 void channel::on_established(byte_view private_data) {
   if (peer_slabs_ == 0) { // connecting side: the terms are in the acceptor's answer
-    auto theirs = decode_hello(private_data);
+    auto theirs = dialer_->conclude(private_data, *pair_);
     if (!theirs)
       return end_with(theirs.error());
-    if (theirs->kind != connection_kind::stream || theirs->receive_slabs < 2 ||
-        theirs->slab_bytes < smallest_frame)
+    if (!make_sense(*theirs))
       return end_with(
           {errc::protocol_violation, "the peer accepted with terms that make no sense"});
     accept_terms(*theirs);
+    dialer_.reset();
   }
   if (state_ == state::connecting)
     state_ = state::open;
@@ -140,11 +158,7 @@ void channel::on_established(byte_view private_data) {
 // ------------------------------------------------------------------------------------------
 
 void channel::on_closed(const error& reason, byte_view private_data) {
-  if (state_ == state::connecting && !private_data.empty())
-    if (auto theirs = decode_hello(private_data);
-        !theirs && theirs.error().code() == errc::version_mismatch)
-      return end_with(theirs.error()); // says more than "refused" does
-  end_with(reason);
+  end_with(dialer_ ? dialer_->explain(reason, private_data) : reason);
 }
 
 void channel::end_with(const error& reason) {

@@ -1,10 +1,30 @@
 #include "troupe/transport/endpoint.hpp"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <cctype>
 #include <charconv>
+#include <netinet/in.h>
 
 namespace troupe::transport {
+
+bool is_loopback(const endpoint& where) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, where.host.c_str(), &v4) == 1)
+    return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, where.host.c_str(), &v6) != 1)
+    return false;
+  return IN6_IS_ADDR_LOOPBACK(&v6) ||
+         (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
+}
+
+bool is_open_address(const std::string& host) {
+  in6_addr any{};
+  auto numeric =
+      inet_pton(AF_INET, host.c_str(), &any) == 1 || inet_pton(AF_INET6, host.c_str(), &any) == 1;
+  return numeric && !is_loopback({host, 0});
+}
 
 std::string to_string(const endpoint& where) {
   auto host = where.host.find(':') == std::string::npos ? where.host : '[' + where.host + ']';

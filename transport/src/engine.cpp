@@ -25,8 +25,8 @@ void consume_counter(int fd) {
 
 } // namespace
 
-result<std::unique_ptr<engine>> engine::open(std::string_view device_name) {
-  auto choice = open_device(device_name);
+result<std::unique_ptr<engine>> engine::open(std::string_view device_name, shared_key_ptr key) {
+  auto choice = open_device(device_name, key ? device_scope::network : device_scope::this_machine);
   if (!choice)
     return fail(choice.error());
   auto depth = std::min(wanted_completions, choice->opened->limits().max_completions);
@@ -34,16 +34,18 @@ result<std::unique_ptr<engine>> engine::open(std::string_view device_name) {
   if (!completions)
     return fail(completions.error());
   std::unique_ptr<engine> made{new engine{std::move(choice->opened), std::move(choice->reason),
-                                          std::move(*completions), depth}};
+                                          std::move(*completions), depth, std::move(key)}};
   if (made->wake_fd_ < 0 || made->alarm_fd_ < 0)
     return fail(system_error("eventfd or timerfd for the event loop", errno));
   return made;
 }
 
 engine::engine(std::unique_ptr<device> opened, std::string choice,
-               std::unique_ptr<completion_queue> completions, uint32_t completion_room)
+               std::unique_ptr<completion_queue> completions, uint32_t completion_room,
+               shared_key_ptr key)
     : device_(std::move(opened)), choice_(std::move(choice)), completions_(std::move(completions)),
-      completion_room_(completion_room), wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      completion_room_(completion_room), gate_(std::move(key)),
+      wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       alarm_fd_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
 
 engine::~engine() {
@@ -81,7 +83,15 @@ engine::connect(const endpoint& remote, const queue_pair_config& queues, byte_vi
 
 result<std::unique_ptr<listener>> engine::listen(const endpoint& local,
                                                  request_handler on_request) {
-  auto made = device_->listen(local);
+  auto where = local;
+  if (!gate_.key() && where.host.empty())
+    where.host = loopback_host;
+  auto made = device_->listen(where);
+  if (made && !gate_.key() && !is_loopback((*made)->local()))
+    return fail(errc::unauthenticated,
+                "listening on " + to_string((*made)->local()) +
+                    " without a key would let anybody in who reaches that address: " +
+                    std::string{key_remedy} + "; or listen on 127.0.0.1 with the soft device");
   if (made)
     listeners_.emplace(made->get(), std::move(on_request));
   return made;

@@ -37,6 +37,8 @@ std::string_view to_string(errc code) noexcept {
     return "limit_too_low";
   case errc::permission_denied:
     return "permission_denied";
+  case errc::unauthenticated:
+    return "unauthenticated";
   case errc::local_length:
     return "local_length";
   case errc::remote_access:

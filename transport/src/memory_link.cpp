@@ -1,5 +1,7 @@
 #include "troupe/transport/memory_link.hpp"
 
+#include "dialer.hpp"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -35,25 +37,31 @@ result<std::unique_ptr<memory_link>> memory_link::connect(engine& loop, const en
   std::unique_ptr<memory_link> made{new memory_link{loop, options, std::move(handlers)}};
   made->queues_ = *queues;
   made->connects_ = true;
-  auto ours = encode(hello{connection_kind::memory, 0, 0, token});
-  auto pair = loop.connect(remote, *queues, ours, timeout, *made);
-  if (!pair)
-    return fail(pair.error());
-  made->pair_ = std::move(*pair);
-  if (auto posted = made->post_notice_receives(); !posted)
-    return fail(posted.error());
+  auto on_pair = [self = made.get()](std::unique_ptr<queue_pair> pair) {
+    self->pair_ = std::move(pair);
+    return self->post_notice_receives();
+  };
+  connection_terms ours{connection_kind::memory, 0, 0, token};
+  made->dialer_ = std::make_unique<dialer>(loop, remote, ours, made->queues_, timeout, *made,
+                                           std::move(on_pair));
+  if (auto started = made->dialer_->start(); !started)
+    return fail(started.error());
   return made;
 }
 
 result<std::unique_ptr<memory_link>> memory_link::accept(engine& loop, connection_request& request,
+                                                         const gate::admission& whom,
                                                          const memory_link_options& options,
                                                          events handlers) {
   auto queues = loop.reserve_queues(options.operations, options.notices);
-  if (!queues)
+  if (!queues) {
+    request.reject(gate::refuse(refusal::no_room));
     return fail(queues.error());
+  }
   std::unique_ptr<memory_link> made{new memory_link{loop, options, std::move(handlers)}};
   made->queues_ = *queues;
-  auto pair = request.accept(*queues, encode(hello{connection_kind::memory, 0, 0, 0}));
+  auto welcome = loop.admission().welcome(whom, {connection_kind::memory, 0, 0, 0});
+  auto pair = request.accept(*queues, welcome);
   if (!pair)
     return fail(pair.error());
   made->pair_ = std::move(*pair);
@@ -176,9 +184,12 @@ void memory_link::on_completion(const completion& done) {
   pump();
 }
 
-void memory_link::on_established(byte_view) {
+void memory_link::on_established(byte_view private_data) {
   if (!connects_)
     return;
+  if (auto theirs = dialer_->conclude(private_data, *pair_); !theirs)
+    return end_with(theirs.error());
+  dialer_.reset();
   work_request word;
   word.op = opcode::write_notify;
   word.id = ++last_id_;
@@ -197,11 +208,7 @@ void memory_link::open_up() {
 }
 
 void memory_link::on_closed(const error& reason, byte_view private_data) {
-  if (!private_data.empty())
-    if (auto theirs = decode_hello(private_data);
-        !theirs && theirs.error().code() == errc::version_mismatch)
-      return end_with(theirs.error()); // says more than "refused" does
-  end_with(reason);
+  end_with(dialer_ ? dialer_->explain(reason, private_data) : reason);
 }
 
 void memory_link::end_with(const error& reason) {

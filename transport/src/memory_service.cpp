@@ -2,7 +2,6 @@
 
 #include "troupe/transport/log.hpp"
 
-#include <random>
 #include <utility>
 
 namespace troupe::transport {
@@ -19,10 +18,9 @@ result<std::unique_ptr<memory_region>> memory_service::register_memory(byte_span
 uint64_t memory_service::expect(memory_link::events handlers,
                                 std::function<void(link_ptr)> on_link) {
   std::lock_guard lock{guard_};
-  std::random_device entropy;
   uint64_t token = 0;
   while (token == 0 || expected_.contains(token))
-    token = (uint64_t{entropy()} << 32) | entropy();
+    fill_random(std::as_writable_bytes(std::span{&token, 1}));
   expected_.emplace(token, expected_link{std::move(handlers), std::move(on_link)});
   return token;
 }
@@ -41,23 +39,23 @@ result<link_ptr> memory_service::connect(const endpoint& remote, uint64_t token,
   return link_ptr{std::move(*link)};
 }
 
-void memory_service::on_request(connection_request& request, const hello& theirs) {
+void memory_service::on_request(connection_request& request, const gate::admission& whom) {
   expected_link expected;
   {
     std::lock_guard lock{guard_};
-    auto found = expected_.find(theirs.token);
+    auto found = expected_.find(whom.theirs.token);
     if (found == expected_.end()) {
       log_for("transport")
           ->warn("{} asks for a memory link that nobody expects: refused",
                  to_string(request.peer()));
-      request.reject(encode(hello{connection_kind::memory, 0, 0, 0}));
+      request.reject(gate::refuse(refusal::not_expected));
       return;
     }
     expected = std::move(found->second);
     expected_.erase(found);
   }
   auto closed = expected.handlers.closed;
-  auto link = memory_link::accept(loop_, request, {}, std::move(expected.handlers));
+  auto link = memory_link::accept(loop_, request, whom, {}, std::move(expected.handlers));
   if (!link) {
     log_for("transport")
         ->warn("memory link from {}: {}", to_string(request.peer()), link.error().text());

@@ -55,12 +55,14 @@ std::vector<device_candidate> list_devices() {
   return found;
 }
 
-result<device_choice> open_device(std::string_view name) {
+result<device_choice> open_device(std::string_view name, device_scope scope) {
   std::string origin = "asked for";
   if (auto text = std::getenv("TROUPE_DEVICE")) {
     name = text;
     origin = "TROUPE_DEVICE asks for it";
   }
+  if (name == "auto" && scope == device_scope::this_machine)
+    return open_soft(soft_mode::automatic, "without a key only this machine is reached");
   if (name == "auto" || name == "verbs") {
     auto adapters = list_verbs_devices();
     if (auto adapter = first_usable(adapters))

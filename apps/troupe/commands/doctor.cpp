@@ -14,7 +14,7 @@ void add_doctor_command(command_builder& builder) {
   command.add_flag("--json", *as_json, "Print JSON");
   command.callback([&builder, as_json] {
     builder.choose([as_json](session& s) {
-      auto seen = examine_machine(s.options(), s.device());
+      auto seen = examine_machine(s.options(), s.device(), s.environment());
       s.out().print(*as_json ? report_json(seen) : report_text(seen, s.out().colours()));
       return seen.trial.usable() ? exit_code::ok : exit_code::refused;
     });

@@ -26,6 +26,18 @@ TEST_CASE("locked memory matters only where there is an adapter") {
   CHECK(judge_memlock(std::nullopt, true).how == grade::ok);
 }
 
+TEST_CASE("a key is needed where an adapter is") {
+  CHECK(judge_key("", {}, false).how == grade::ok);
+  auto missing = judge_key("", {}, true);
+  CHECK(missing.how == grade::warning);
+  CHECK(mentions(missing.remedy, "trouped --new-key"));
+  CHECK(judge_key("/etc/troupe/key", {}, true) ==
+        finding{grade::ok, "key", "/etc/troupe/key; only its owner may read it", ""});
+  auto open = judge_key("/etc/troupe/key", {errc::permission_denied, "chmod 600 it"}, false);
+  CHECK(open.how == grade::problem);
+  CHECK(open.text == "chmod 600 it");
+}
+
 TEST_CASE("few open files bite") {
   CHECK(judge_open_files(1024).how == grade::ok);
   CHECK(judge_open_files(1023).how == grade::warning);

@@ -75,6 +75,27 @@ TEST_CASE("an address or a file that is wrong is an error that names it") {
   CHECK(found.error().text().find("--controller") != std::string::npos);
 }
 
+TEST_CASE("the key file is the option's, then the environment's, then the file's") {
+  file_with file{"[cluster]\nkey_file = \"/from/file\"\n"};
+  connection_options options;
+  options.config = file.path;
+  strings environment{"TROUPE_KEY_FILE=/from/environment"};
+  CHECK(find_key_file(options, {}).value() == "/from/file");
+  CHECK(find_key_file(options, strings{"TROUPE_KEY_FILE="}).value() == "/from/file");
+  CHECK(find_key_file(options, environment).value() == "/from/environment");
+  options.key_file = "/from/option";
+  CHECK(find_key_file(options, environment).value() == "/from/option");
+}
+
+TEST_CASE("without a word of it there is no key") {
+  file_with file{""};
+  connection_options options;
+  options.config = file.path;
+  CHECK(find_key_file(options, {}).value().empty());
+  options.config = "/nonexistent/troupe.toml";
+  CHECK_FALSE(find_key_file(options, {}));
+}
+
 TEST_CASE("the device is the option's, then the environment's, then the best") {
   connection_options options;
   CHECK(find_device(options, {}) == "auto");

@@ -6,12 +6,20 @@
 
 #include <algorithm>
 #include <caf/timespan.hpp>
+#include <cstdlib>
 
 namespace troupe::transport {
 
 namespace {
 
 constexpr size_t smallest_rendezvous = 1024; // below this an announcement is dearer than the copy
+
+/// The key in `file`, or in the one that the environment names, or none.
+result<shared_key_ptr> find_key(std::string file) {
+  if (auto named = std::getenv("TROUPE_KEY_FILE"); file.empty() && named)
+    file = named;
+  return file.empty() ? result<shared_key_ptr>{} : load_key_file(file);
+}
 
 std::chrono::milliseconds milliseconds_of(const caf::actor_system_config& config,
                                           caf::string_view name, caf::timespan fallback) {
@@ -44,6 +52,7 @@ void middleman::init(caf::actor_system_config& config) {
   config.set("middleman.attach-utility-actors", false);
   multiplexer::settings chosen;
   chosen.device = caf::get_or(config, "troupe.device", chosen.device);
+  chosen.key = find_key(caf::get_or(config, "troupe.key-file", std::string{}));
   chosen.channels.rendezvous_threshold = std::max<size_t>(
       caf::get_or(config, "troupe.eager-threshold", chosen.channels.rendezvous_threshold),
       smallest_rendezvous);
@@ -84,6 +93,10 @@ std::string middleman::device_name() const {
 
 std::string middleman::device_choice() const {
   return backend_->ready() ? backend_->loop().choice() : std::string{};
+}
+
+bool middleman::has_key() const {
+  return backend_->loop().admission().key() != nullptr;
 }
 
 memory_service& middleman::memory() {

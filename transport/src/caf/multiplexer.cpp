@@ -58,7 +58,7 @@ private:
 };
 
 caf::error to_caf(caf::sec code, const error& e, const std::string& host, uint16_t port) {
-  return caf::make_error(code, e.text(), host, port);
+  return caf::make_error(code, e.text(), host, port, static_cast<uint8_t>(e.code()));
 }
 
 } // namespace
@@ -80,7 +80,8 @@ multiplexer::~multiplexer() {
 void multiplexer::open(settings chosen) {
   settings_ = std::move(chosen);
   spinning_ = spin_policy{settings_.spin_window};
-  auto opened = engine::open(settings_.device);
+  auto opened = settings_.key.and_then(
+      [this](auto& key) { return engine::open(settings_.device, std::move(key)); });
   if (!opened) {
     log_for("transport")->error("no device: {}", opened.error().text());
     ready_ = fail(opened.error());
@@ -89,6 +90,10 @@ void multiplexer::open(settings chosen) {
   engine_ = std::move(*opened);
   memory_ = std::make_unique<memory_service>(*engine_);
   log_for("transport")->info("device {}: {}", engine_->adapter().name(), engine_->choice());
+  if (!engine_->admission().key())
+    log_for("transport")
+        ->info("there is no key: listening on loopback addresses only, and letting "
+               "in processes of this user only");
 }
 
 // -- publish and connect
@@ -211,16 +216,11 @@ multiplexer::scribe_handle multiplexer::new_stream_scribe() {
 }
 
 void multiplexer::accept(stream_doorman& doorman, std::unique_ptr<connection_request> request) {
-  auto refuse = [&](const error& why) {
-    log_for("transport")
-        ->warn("connection from {} refused: {}", to_string(request->peer()), why.text());
-    request->reject(encode(hello{})); // tells a peer of another version which one this is
-  };
-  auto theirs = decode_hello(request->private_data());
-  if (!theirs)
-    return refuse(theirs.error());
-  if (theirs->kind == connection_kind::memory)
-    return memory_->on_request(*request, *theirs);
+  auto whom = engine_->admission().admit(*request);
+  if (!whom)
+    return;
+  if (whom->theirs.kind == connection_kind::memory)
+    return memory_->on_request(*request, *whom);
   auto scribe = new_stream_scribe();
   caf::intrusive_ptr<stream_doorman> door{&doorman};
   auto on_ready = [this, scribe, door](const error& how) {
@@ -229,11 +229,12 @@ void multiplexer::accept(stream_doorman& doorman, std::unique_ptr<connection_req
     else if (!door->announce(scribe))
       scribe->graceful_shutdown();
   };
-  auto stream =
-      channel::accept(*engine_, *request, *theirs, settings_.channels, std::move(on_ready));
+  auto stream = channel::accept(*engine_, *request, *whom, settings_.channels, std::move(on_ready));
   if (!stream) {
     release(*scribe);
-    return refuse(stream.error());
+    log_for("transport")
+        ->warn("connection from {} refused: {}", to_string(request->peer()), stream.error().text());
+    return;
   }
   scribe->attach(std::move(*stream));
 }

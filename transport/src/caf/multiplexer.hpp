@@ -42,6 +42,7 @@ public:
 
   struct settings {
     std::string device = "auto";
+    result<shared_key_ptr> key; ///< null without one
     channel_options channels;
     std::chrono::milliseconds connect_timeout{10'000};
     std::chrono::milliseconds shutdown_timeout{5'000};

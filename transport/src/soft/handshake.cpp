@@ -8,8 +8,8 @@
 
 namespace troupe::transport::soft {
 
-const whereabouts& here() {
-  static const whereabouts known = [] {
+whereabouts here() {
+  static const whereabouts machine = [] {
     whereabouts place;
     descriptor file{::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
     if (file) {
@@ -20,10 +20,11 @@ const whereabouts& here() {
     struct stat about {};
     if (::stat("/proc/self/ns/net", &about) == 0)
       place.network = about.st_ino;
-    place.user = ::geteuid();
     return place;
   }();
-  return known;
+  auto place = machine;
+  place.user = ::geteuid();
+  return place;
 }
 
 token make_token() {

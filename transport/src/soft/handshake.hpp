@@ -91,8 +91,8 @@ byte_view message_bytes(const T& message) {
   return std::as_bytes(std::span{&message, 1});
 }
 
-/// Where this process runs. Read once.
-const whereabouts& here();
+/// Where this process runs, and as whom now: it may have changed its user, say after a fork.
+whereabouts here();
 
 /// Bytes that nobody can guess.
 token make_token();

@@ -1,6 +1,7 @@
 #include "soft/pair.hpp"
 
 #include "soft/lingering.hpp"
+#include "soft/socket_owner.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +10,7 @@ namespace troupe::transport::soft {
 
 pair::pair(std::shared_ptr<context> device, const queue_pair_config& config)
     : device_(std::move(device)), completions_(static_cast<completions*>(config.completions)),
-      work_(config.send_depth), receives_(config.receive_depth) {}
+      one_sided_(config.one_sided), work_(config.send_depth), receives_(config.receive_depth) {}
 
 pair::~pair() {
   if (connecting_)
@@ -83,6 +84,11 @@ void pair::fail_connect(error reason, byte_view private_data) {
   event.reason = std::move(reason);
   event.private_data.assign(private_data.begin(), private_data.end());
   device_->push(std::move(event));
+}
+
+bool pair::same_user() const {
+  // Shared memory is offered to processes of this user only.
+  return link_ != nullptr || (tcp_ && peer_is_same_user(tcp_->socket()));
 }
 
 // -- posting --------------------------------------------------------------------------------------
@@ -164,6 +170,8 @@ status pair::check(const work_request& request) const {
 status pair::post(std::span<const work_request> batch) {
   if (phase_ == phase::connecting)
     return fail(errc::invalid_argument, "the connection is not established yet");
+  if (!one_sided_)
+    return fail(errc::invalid_argument, "this connection serves set-up only");
   for (const auto& request : batch)
     if (auto checked = check(request); !checked)
       return checked;

@@ -41,6 +41,7 @@ public:
   void disconnect() override;
   endpoint peer() const override { return peer_; }
   std::string path() const override { return path_; }
+  bool same_user() const override;
 
   // -- set-up -----------------------------------------------------------------------------------
 
@@ -174,6 +175,7 @@ private:
 
   std::shared_ptr<context> device_;
   completions* completions_;
+  bool one_sided_;
   phase phase_ = phase::connecting;
   watcher* connecting_ = nullptr;
   bool queued_ = false;

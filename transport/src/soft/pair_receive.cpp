@@ -105,6 +105,11 @@ void pair::begin_part() {
   }
   if (!link_)
     peer_receives_ = in_.header.receives;
+  if (!one_sided_ && in_.header.kind != frame_kind::acknowledge &&
+      in_.header.kind != frame_kind::bye) {
+    violation("data on a connection that serves set-up only");
+    return;
+  }
   switch (in_.header.kind) {
   case frame_kind::send:
     begin_send();

@@ -1,6 +1,7 @@
 #include "soft/request.hpp"
 
 #include "soft/pair.hpp"
+#include "soft/socket_owner.hpp"
 #include "troupe/transport/log.hpp"
 
 #include <cerrno>
@@ -88,6 +89,8 @@ public:
 
   ~tcp_request() override { reject({}); }
 
+  bool same_user() const override { return socket_ && peer_is_same_user(socket_.get()); }
+
 private:
   status complete(pair& made, byte_view private_data) override {
     answer_message yes;
@@ -122,6 +125,8 @@ public:
         bell_(std::move(bell)) {}
 
   ~shared_request() override { reject({}); }
+
+  bool same_user() const override { return true; } // the door lets nobody else in
 
 private:
   status complete(pair& made, byte_view private_data) override {

@@ -58,8 +58,8 @@ public:
     if (auto checked = check_config(config, private_data); !checked)
       return fail(checked.error());
     auto made = std::make_unique<pair>(context_, config);
-    connecting::begin(context_, *made, remote, mode_ == soft_mode::automatic, private_data,
-                      timeout);
+    auto may_share = mode_ == soft_mode::automatic && config.one_sided;
+    connecting::begin(context_, *made, remote, may_share, private_data, timeout);
     return made;
   }
 

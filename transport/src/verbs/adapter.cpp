@@ -72,7 +72,8 @@ result<std::shared_ptr<adapter>> adapter::open(const std::string& name) {
   if (rdma_bind_addr(id, opened->addresses_.front().raw()) != 0 || id->verbs == nullptr)
     return fail(system_error("rdma_bind_addr to " + opened->addresses_.front().host(), errno));
   opened->domain_.reset(ibv_alloc_pd(id->verbs));
-  if (!opened->domain_)
+  opened->empty_domain_.reset(ibv_alloc_pd(id->verbs));
+  if (!opened->domain_ || !opened->empty_domain_)
     return fail(system_error("ibv_alloc_pd on " + name, errno));
   if (auto loaded = opened->load_limits(); !loaded)
     return fail(loaded.error());

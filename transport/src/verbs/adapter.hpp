@@ -23,6 +23,9 @@ public:
   ibv_context* context() const noexcept { return anchor_->verbs; }
   ibv_pd* domain() const noexcept { return domain_.get(); }
 
+  /// A domain in which no memory is registered.
+  ibv_pd* empty_domain() const noexcept { return empty_domain_.get(); }
+
   /// No immediate data and no retries when the receiver is not ready.
   bool is_iwarp() const noexcept {
     return context()->device->transport_type == IBV_TRANSPORT_IWARP;
@@ -57,6 +60,7 @@ private:
   event_channel_handle anchor_channel_;
   id_handle anchor_; ///< keeps librdmacm's context of this adapter open
   domain_handle domain_;
+  domain_handle empty_domain_;
 };
 
 } // namespace troupe::transport::verbs

@@ -53,13 +53,14 @@ result<std::unique_ptr<connection>> connection::create(std::shared_ptr<connector
   std::unique_ptr<connection> made{new connection{
       std::move(events), std::move(id), static_cast<completions&>(*config.completions),
       std::clamp(config.send_depth, 1U, most), std::clamp(config.receive_depth, 1U, most)}};
-  if (auto done = made->make_queues(); !done)
+  auto domain = config.one_sided ? made->adapter_->domain() : made->adapter_->empty_domain();
+  if (auto done = made->make_queues(domain); !done)
     return fail(done.error());
   made->id_->context = static_cast<event_target*>(made.get());
   return made;
 }
 
-status connection::make_queues() {
+status connection::make_queues(ibv_pd* domain) {
   auto entered = completions_.enter(*this, sends_.slots() + receives_.slots());
   if (!entered)
     return fail(entered.error());
@@ -78,7 +79,7 @@ status connection::make_queues() {
   attributes.recv_cq = completions_.raw();
   attributes.qp_type = IBV_QPT_RC;
   attributes.cap = {sends_.slots(), receives_.slots(), parts, parts, adapter_->raw_inline()};
-  if (rdma_create_qp(id_.get(), adapter_->domain(), &attributes) != 0) {
+  if (rdma_create_qp(id_.get(), domain, &attributes) != 0) {
     auto cause = errno;
     auto text = "rdma_create_qp of " + std::to_string(sends_.slots()) + " + " +
                 std::to_string(receives_.slots()) + " entries on " + adapter_->name();

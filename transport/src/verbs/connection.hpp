@@ -21,6 +21,7 @@ public:
   void disconnect() override;
   endpoint peer() const override;
   std::string path() const override { return adapter_->name(); }
+  bool same_user() const override { return false; } // no adapter knows of users
 
   // -- set-up, see connection.cpp
   status start_connect(const socket_address& remote, byte_view private_data,
@@ -48,7 +49,7 @@ private:
 
   connection(std::shared_ptr<connector> events, id_handle id, completions& queue,
              uint32_t send_depth, uint32_t receive_depth);
-  status make_queues();
+  status make_queues(ibv_pd* domain);
   rdma_conn_param parameters(byte_view private_data) const;
   int milliseconds_left() const;
 

@@ -32,6 +32,8 @@ public:
     return id_ ? socket_address{rdma_get_peer_addr(id_.get())}.to_endpoint() : endpoint{};
   }
 
+  bool same_user() const override { return false; }
+
   result<std::unique_ptr<queue_pair>> accept(const queue_pair_config& config,
                                              byte_view private_data) override {
     if (auto fits = check_private_data(private_data); !fits)

@@ -33,6 +33,9 @@ struct node_config {
     std::optional<transport::endpoint> controller;
   } node;
   struct {
+    std::filesystem::path key_file; ///< empty: no key
+  } cluster;
+  struct {
     std::string device = "auto";
     uint64_t eager_threshold = 32768; ///< bytes
   } transport;
@@ -68,6 +71,9 @@ struct client_config {
   struct {
     std::optional<transport::endpoint> controller;
   } client;
+  struct {
+    std::filesystem::path key_file; ///< empty: no key
+  } cluster;
 
   /// As in `node_config`.
   std::map<std::string, std::string> origins;
@@ -125,7 +131,8 @@ status apply(client_config& config, std::string_view key, std::string_view text,
              std::string_view origin);
 
 /// Checks what no single key can tell: limits that contradict each other, roles that lack an
-/// address, a spool directory that cannot be written.
+/// address, a spool directory that cannot be written, a key file that cannot be used, an address
+/// that others reach without a key that says who may.
 /// @returns `errc::invalid_argument`; the text has one line for each thing that is wrong.
 status check(const node_config& config);
 

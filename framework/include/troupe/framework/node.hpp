@@ -32,9 +32,11 @@ public:
   caf::actor_system& system() noexcept { return *system_; }
   transport::middleman& network() { return transport::middleman::of(*system_); }
 
-  /// Makes `whom` reachable at `where`; its memory links come in there too.
-  /// @returns the endpoint with the port that was chosen when 0 was asked for;
-  /// `errc::address_in_use`, `errc::cannot_resolve` ...
+  /// Makes `whom` reachable at `where`; its memory links come in there too. An empty host means
+  /// every address of the device with a key, 127.0.0.1 without.
+  /// @returns the endpoint, with the port that was chosen when 0 was asked for;
+  /// `errc::address_in_use`, `errc::cannot_resolve`, `errc::unauthenticated` when others than this
+  /// machine reach the address and there is no key ...
   result<transport::endpoint> publish(const caf::actor& whom, const transport::endpoint& where);
 
   /// Connects to the actor published at `where`; blocks until it answers or the connection fails.

@@ -15,13 +15,14 @@
 //               whose bytes come next. One that could not be registered has key 0: its bytes follow
 //               the segment's. The others are read by RDMA Read straight to where the reader wants
 //               them, and answered with `done`.
+// Before all that, both sides have introduced themselves, see hello.hpp.
 // The connecting side speaks first, with an empty credit frame; the accepting side waits for it.
 // The last credit is spent only on a frame that gives at least one credit back. So the two sides
 // can never both be out of credits, and a stream that is full in both directions still drains.
 #pragma once
 
 #include "troupe/transport/engine.hpp"
-#include "troupe/transport/hello.hpp"
+#include "troupe/transport/introduction.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -32,6 +33,8 @@
 #include <vector>
 
 namespace troupe::transport {
+
+class dialer;
 
 struct channel_options {
   size_t slab_bytes = 8 * 1024 + 64; ///< of one receive slab, and so of the longest frame
@@ -83,9 +86,10 @@ public:
                                                   std::chrono::milliseconds timeout,
                                                   ready_handler on_ready);
 
-  /// Accepts a request whose hello was of kind `stream`.
+  /// Accepts a request, for a connection of kind `stream`, of somebody whom the engine's gate lets
+  /// in. When that fails the request is rejected.
   static result<std::unique_ptr<channel>> accept(engine& loop, connection_request& request,
-                                                 const hello& theirs,
+                                                 const gate::admission& whom,
                                                  const channel_options& options,
                                                  ready_handler on_ready);
 
@@ -210,8 +214,9 @@ private:
 
   status prepare();
   status post_slab(uint32_t index);
-  hello our_hello() const;
-  void accept_terms(const hello& theirs);
+  status post_slabs();
+  connection_terms our_terms() const;
+  void accept_terms(const connection_terms& theirs);
 
   // sending
   void pump();
@@ -252,6 +257,7 @@ private:
 
   std::shared_ptr<memory> memory_ = std::make_shared<memory>();
   queue_pair_config queues_;
+  std::unique_ptr<dialer> dialer_; // connecting side, until the connection stands
   std::unique_ptr<queue_pair> pair_;
 
   // sending

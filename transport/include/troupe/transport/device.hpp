@@ -170,6 +170,11 @@ struct queue_pair_config {
   completion_queue* completions = nullptr; ///< of the same device
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
+
+  /// False: the pair serves set-up only, for the private data that is exchanged then. Nothing may
+  /// be posted, and the peer can reach none of this device's memory through it, whatever key it
+  /// has.
+  bool one_sided = true;
 };
 
 /// A reliable connection. Destroying it disconnects; work that is still posted is gone without a
@@ -203,6 +208,10 @@ public:
   /// Which path carries this pair: "shared memory", "tcp", or the name of an adapter.
   virtual std::string path() const = 0;
 
+  /// Whether the system vouches that the peer is a process of this user, or of root, on this
+  /// machine. Asks the system: for set-up only, once established.
+  virtual bool same_user() const = 0;
+
   /// Free for the owner: points at whatever handles this pair's completions and events.
   void* owner = nullptr;
 };
@@ -222,6 +231,9 @@ public:
   /// added.
   virtual byte_view private_data() const = 0;
   virtual endpoint peer() const = 0;
+
+  /// As `queue_pair::same_user`.
+  virtual bool same_user() const = 0;
 
   /// Accepts. The pair is usable for `post_receive` at once, for `post` after
   /// `connection_event::established`.

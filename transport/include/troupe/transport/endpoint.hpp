@@ -19,6 +19,16 @@ struct endpoint {
   auto operator<=>(const endpoint&) const = default;
 };
 
+/// The address of this machine that nobody else reaches.
+inline constexpr auto loopback_host = "127.0.0.1";
+
+/// Whether `where`, a numeric address, is reached from this machine only.
+bool is_loopback(const endpoint& where);
+
+/// Whether `host` is a numeric address that others than this machine may reach. Says nothing of
+/// names.
+bool is_open_address(const std::string& host);
+
 /// `host:port`, with brackets around an IPv6 address.
 std::string to_string(const endpoint& where);
 

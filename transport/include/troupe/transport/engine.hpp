@@ -3,6 +3,7 @@
 #pragma once
 
 #include "troupe/transport/device.hpp"
+#include "troupe/transport/introduction.hpp"
 
 #include <array>
 #include <atomic>
@@ -55,8 +56,10 @@ public:
   using timer_id = uint64_t;
   using request_handler = std::function<void(std::unique_ptr<connection_request>)>;
 
-  /// Opens the device of that name (see `open_device`).
-  static result<std::unique_ptr<engine>> open(std::string_view device_name);
+  /// Opens the device of that name (see `open_device`). Whoever connects must have `key`; when it
+  /// is null, be of this user and on this machine.
+  static result<std::unique_ptr<engine>> open(std::string_view device_name,
+                                              shared_key_ptr key = nullptr);
 
   ~engine();
   engine(const engine&) = delete;
@@ -69,6 +72,9 @@ public:
 
   // -- connections --------------------------------------------------------------------------------
 
+  /// Decides who may connect.
+  gate& admission() noexcept { return gate_; }
+
   /// Queue depths that fit the device, on this engine's completion queue.
   /// @returns `errc::limit_too_low` when the completion queue has no room for another connection.
   result<queue_pair_config> reserve_queues(uint32_t send_depth, uint32_t receive_depth);
@@ -78,7 +84,10 @@ public:
   connect(const endpoint& remote, const queue_pair_config& queues, byte_view private_data,
           std::chrono::milliseconds timeout, connection_handler& handler);
 
-  /// Listens; `on_request` is called for each connection that a peer asks for.
+  /// Listens; `on_request` is called for each connection that a peer asks for. Without a key, an
+  /// empty host means 127.0.0.1.
+  /// @returns `errc::unauthenticated` for an address that others than this machine reach, when
+  /// there is no key.
   result<std::unique_ptr<listener>> listen(const endpoint& local, request_handler on_request);
 
   /// Stops listening.
@@ -127,7 +136,8 @@ public:
 
 private:
   engine(std::unique_ptr<device> opened, std::string choice,
-         std::unique_ptr<completion_queue> completions, uint32_t completion_room);
+         std::unique_ptr<completion_queue> completions, uint32_t completion_room,
+         shared_key_ptr key);
 
   bool poll_completions();
   bool handle_events();
@@ -142,6 +152,7 @@ private:
   std::array<completion, 64>
       batch_;                // of the turn; making it anew would cost more than an empty poll
   uint32_t completion_room_; // entries not yet promised to a queue pair
+  gate gate_;
   std::unordered_map<listener*, request_handler> listeners_;
   struct retired_pair {
     std::shared_ptr<void> memory; // stands first: goes last

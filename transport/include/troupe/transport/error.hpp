@@ -27,6 +27,7 @@ enum class errc : unsigned char {
   version_mismatch,  ///< the peer speaks another protocol
   limit_too_low,     ///< a limit of the system (memlock, files) stands in the way
   permission_denied, ///< the system or the peer forbids it
+  unauthenticated,   ///< one side has no key, or the two have different ones
   // -- the data path --------------------------------------------------------------
   local_length,       ///< the message is longer than the receive buffer
   remote_access,      ///< wrong key, missing right, or outside the region

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "troupe/transport/engine.hpp"
-#include "troupe/transport/hello.hpp"
+#include "troupe/transport/introduction.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -12,6 +12,8 @@
 #include <unordered_map>
 
 namespace troupe::transport {
+
+class dialer;
 
 struct memory_link_options {
   uint32_t operations = 64; ///< in flight at once; more of them wait
@@ -37,8 +39,10 @@ public:
   connect(engine& loop, const endpoint& remote, uint64_t token, const memory_link_options& options,
           std::chrono::milliseconds timeout, events handlers);
 
-  /// Accepts a request whose hello was of kind `memory`.
+  /// Accepts a request, for a connection of kind `memory`, of somebody whom the engine's gate lets
+  /// in. When that fails the request is rejected.
   static result<std::unique_ptr<memory_link>> accept(engine& loop, connection_request& request,
+                                                     const gate::admission& whom,
                                                      const memory_link_options& options,
                                                      events handlers);
 
@@ -90,6 +94,7 @@ private:
   memory_link_options options_;
   events handlers_;
   queue_pair_config queues_;
+  std::unique_ptr<dialer> dialer_; // connecting side, until the connection stands
   std::unique_ptr<queue_pair> pair_;
   std::deque<operation> waiting_;
   std::unordered_map<uint64_t, answer> in_flight_; // by work id

@@ -39,7 +39,7 @@ public:
                            std::chrono::milliseconds timeout, memory_link::events handlers);
 
   /// Handles a connection request of kind `memory`: rejects unknown tokens. Loop thread only.
-  void on_request(connection_request& request, const hello& theirs);
+  void on_request(connection_request& request, const gate::admission& whom);
 
 private:
   struct expected_link {

@@ -11,6 +11,9 @@
 // Options of the CAF configuration (in code: `caf::put(cfg.content, "troupe.device", "soft")`, as
 // CAF's `set` refuses names that it does not know):
 //   troupe.device             see `open_device`; default "auto"
+//   troupe.key-file           the key that peers must have, see `load_key_file`; default: the file
+//   that TROUPE_KEY_FILE names. Without one, only loopback addresses are listened on, and only
+//   processes of the same user are let in
 //   troupe.eager-threshold    messages from this many bytes on go by RDMA Read; default 32768
 //   troupe.connect-timeout    how long `remote_actor` waits for a connection; default 10s
 //   troupe.shutdown-timeout   how long the end of the system waits for peers to take what was sent;
@@ -60,6 +63,9 @@ public:
   /// thread.
   std::string device_name() const;
   std::string device_choice() const;
+
+  /// Whether peers must prove that they have a key. Only when `ready()`. Any thread.
+  bool has_key() const;
 
   /// One-sided memory, on this system's device. Only when `ready()`. Any thread.
   memory_service& memory();

@@ -3,6 +3,7 @@
 
 #include "troupe/transport/device.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,10 +28,15 @@ struct device_choice {
   std::string reason;
 };
 
-/// Opens the device named by `TROUPE_DEVICE` or, when that is not set, by `name`:
-/// `auto` (an adapter when there is a usable one, else soft), `verbs` (the first usable adapter),
-/// `verbs:NAME`, `soft` (shared memory within a host, TCP between hosts), `soft:tcp` (TCP only).
+/// Who is to be reached: adapters have no address that only this machine knows.
+enum class device_scope : uint8_t { network, this_machine };
+
+/// Opens the device named by `TROUPE_DEVICE` or, when that is not set, by `name`: `auto` (within
+/// `device_scope::network` an adapter when there is a usable one, else soft), `verbs` (the first
+/// usable adapter), `verbs:NAME`, `soft` (shared memory within a host, TCP between hosts),
+/// `soft:tcp` (TCP only).
 /// @returns `errc::no_such_device` with the list of what there is.
-result<device_choice> open_device(std::string_view name);
+result<device_choice> open_device(std::string_view name,
+                                  device_scope scope = device_scope::network);
 
 } // namespace troupe::transport
