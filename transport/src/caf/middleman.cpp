@@ -34,6 +34,12 @@ middleman::middleman(caf::actor_system& system)
 middleman::~middleman() = default;
 
 caf::actor_system::module* middleman::make(caf::actor_system& system, caf::detail::type_list<>) {
+  // CAF's own default, work stealing, polls: an idle node would use a tenth of a core for nothing.
+  // The scheduler is made right after the modules, from the configuration that the application has
+  // made and we may complete.
+  auto& config = const_cast<caf::actor_system_config&>(system.config());
+  if (!caf::get_if<caf::atom_value>(&config, "scheduler.policy"))
+    config.set("scheduler.policy", caf::atom("sharing"));
   return new middleman{system};
 }
 

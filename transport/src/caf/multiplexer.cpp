@@ -403,6 +403,7 @@ multiplexer::pass multiplexer::spin() {
       spinning_.paid();
       return found;
     }
+    std::this_thread::yield(); // to whoever has work, if the machine is short of processors
   }
   spinning_.in_vain();
   return pass::idle;

@@ -22,6 +22,7 @@
 //   thread, as
 //                             long as they are quick; default true
 //   troupe.spin-window        how long the loop looks for work before it sleeps; default 0s
+//   scheduler.policy          default here: 'sharing', as CAF's work stealing polls when it is idle
 //   middleman.workers         default here: 0, messages are deserialized on the loop thread
 #pragma once
 
