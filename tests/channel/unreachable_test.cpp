@@ -115,7 +115,7 @@ TEST_CASE("a host that becomes unreachable in the middle of a segment ends both 
   CHECK((turn_until({&here}, over) || turn_until({&here}, over))); // it is noticed in 40 s or so
   for (auto& reader : readers) {
     CHECK(reader.correct);
-    CHECK(reader.reason.code() == errc::disconnected);
+    CHECK(reader.reason.code() == errc::unreachable);
   }
   for (auto each : others) {
     CHECK(each->process.line().starts_with("bytes "));

@@ -288,7 +288,7 @@ TEST_CASE("the table of keys is complete and agrees with the defaults") {
     CHECK_FALSE(key.range.empty());
     CHECK_FALSE(key.fallback.empty());
   }
-  CHECK(flags.size() == 18);
+  CHECK(flags.size() == 19);
   CHECK(flags.contains("--membership-dead-after"));
   // What the table says about a default is what a node does by default.
   auto config = default_node_config();
