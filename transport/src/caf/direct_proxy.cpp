@@ -1,6 +1,7 @@
 #include "caf/direct_proxy.hpp"
 
 #include "caf/basp_header.hpp"
+#include "caf/node_broker.hpp"
 #include "troupe/transport/log.hpp"
 
 #include <caf/actor_registry.hpp>
@@ -47,10 +48,9 @@ thread_local outbox::bytes scratch::shared;
 
 } // namespace
 
-direct_proxy::direct_proxy(caf::actor_config& config, caf::actor broker,
-                           std::shared_ptr<outbox> box, size_t long_run)
-    : forwarding_actor_proxy(config, std::move(broker)), box_(std::move(box)), long_run_(long_run) {
-}
+direct_proxy::direct_proxy(caf::actor_config& config, node_broker& broker)
+    : forwarding_actor_proxy(config, caf::actor_cast<caf::actor>(&broker)), broker_(broker),
+      keeper_(broker.ctrl()) {}
 
 void direct_proxy::enqueue(caf::mailbox_element_ptr what, caf::execution_unit* context) {
   // Messages on behalf of a third node's actor must be routed, which the broker knows how to do.
@@ -66,6 +66,10 @@ void direct_proxy::enqueue(caf::mailbox_element_ptr what, caf::execution_unit* c
 
 /// @returns false when the connection is gone; `what` is still there then.
 bool direct_proxy::send(caf::mailbox_element_ptr& what) {
+  // Asked for each time: of two connections that were made at once, one is given up.
+  auto box = broker_.box_to(node());
+  if (!box)
+    return false;
   auto sender = what->sender;
   auto id = what->mid;
   auto source = sender ? sender->id() : caf::invalid_actor_id;
@@ -76,7 +80,7 @@ bool direct_proxy::send(caf::mailbox_element_ptr& what) {
   scratch buffer;
   auto& message = buffer.bytes();
   message.resize(basp::header_size);
-  message_writer sink{home_system(), message, what->content(), long_run_};
+  message_writer sink{home_system(), message, what->content(), broker_.long_run()};
   auto error = sink(what->stages);
   if (!error)
     error = caf::message::save(sink, what->content());
@@ -101,14 +105,14 @@ bool direct_proxy::send(caf::mailbox_element_ptr& what) {
                {basp::message_type::direct_message, flags, static_cast<uint32_t>(length),
                 id.integer_value(), source, this->id()});
   if (sink.holes().empty())
-    return box_->put(message);
+    return box->put(message);
   std::vector<attachment> attached;
   std::shared_ptr<const void> owner{what.release(), [](caf::mailbox_element* element) {
                                       caf::mailbox_element_ptr{element}.reset();
                                     }};
   for (auto& each : sink.holes())
     attached.push_back({each.bytes, owner});
-  if (!box_->put(message, std::move(attached)))
+  if (!box->put(message, std::move(attached)))
     refuse(sender, id, caf::make_error(caf::exit_reason::remote_link_unreachable));
   return true;
 }

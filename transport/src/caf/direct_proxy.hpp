@@ -10,15 +10,15 @@
 
 namespace troupe::transport {
 
+class node_broker;
+
 /// CAF's own proxy hands every message to its BASP broker, which serializes it on the network
 /// thread. This one writes what the broker would write into the outbox of the connection. By the
 /// broker still go messages of third nodes, which must be routed, and links: CAF holds the lock of
 /// an actor while it links it, and serializing its handle takes that lock.
 class direct_proxy final : public caf::forwarding_actor_proxy {
 public:
-  /// `box` belongs to the connection with the actor's node.
-  direct_proxy(caf::actor_config& config, caf::actor broker, std::shared_ptr<outbox> box,
-               size_t long_run);
+  explicit direct_proxy(caf::actor_config& config, node_broker& broker);
 
   void enqueue(caf::mailbox_element_ptr what, caf::execution_unit* context) override;
 
@@ -26,8 +26,8 @@ private:
   bool send(caf::mailbox_element_ptr& what);
   void refuse(const caf::strong_actor_ptr& sender, caf::message_id id, const caf::error& why);
 
-  std::shared_ptr<outbox> box_;
-  size_t long_run_; // bytes from which an element travels from where it lies
+  node_broker& broker_;
+  caf::strong_actor_ptr keeper_;               // of the broker
   std::atomic<caf::actor_id> last_sender_ = 0; // known to be registered
 };
 

@@ -28,16 +28,23 @@ void node_broker::set_last_hop(caf::node_id* hop) {
   basp_broker::set_last_hop(hop);
 }
 
-caf::strong_actor_ptr node_broker::make_proxy(caf::node_id node, caf::actor_id actor) {
+std::shared_ptr<outbox> node_broker::box_to(const caf::node_id& node) {
   auto direct = instance.tbl().lookup_direct(node);
-  auto box =
-      direct ? static_cast<multiplexer&>(abstract_broker::backend()).outbox_of(*direct) : nullptr;
+  return direct ? static_cast<multiplexer&>(abstract_broker::backend()).outbox_of(*direct)
+                : nullptr;
+}
+
+size_t node_broker::long_run() {
+  return static_cast<multiplexer&>(abstract_broker::backend()).long_run();
+}
+
+caf::strong_actor_ptr node_broker::make_proxy(caf::node_id node, caf::actor_id actor) {
+  auto box = box_to(node);
   if (!box || actor == caf::invalid_actor_id)
     return basp_broker::make_proxy(std::move(node), actor);
   caf::actor_config config;
-  auto proxy = caf::make_actor<direct_proxy, caf::strong_actor_ptr>(
-      actor, node, &system(), config, caf::actor_cast<caf::actor>(this), box,
-      static_cast<multiplexer&>(abstract_broker::backend()).long_run());
+  auto proxy =
+      caf::make_actor<direct_proxy, caf::strong_actor_ptr>(actor, node, &system(), config, *this);
   // Tell the other node that we watch this actor, before anything is sent to it.
   outbox::bytes notice;
   instance.write_monitor_message(nullptr, notice, node, actor);

@@ -4,9 +4,11 @@
 
 #include "caf/basp_header.hpp"
 #include "caf/caf_version.hpp"
+#include "caf/outbox.hpp"
 #include "troupe/transport/bytes.hpp"
 
 #include <caf/io/basp_broker.hpp>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -22,6 +24,13 @@ public:
   /// Any thread.
   caf::strong_actor_ptr make_proxy(caf::node_id node, caf::actor_id actor) override;
   void set_last_hop(caf::node_id* hop) override;
+
+  /// The outbox of the connection that messages to `node` take; null when there is none of ours.
+  /// Any thread.
+  std::shared_ptr<outbox> box_to(const caf::node_id& node);
+
+  /// Bytes from which a run of them travels from where it lies.
+  size_t long_run();
 
   /// The node at the other end of `connection`; none before the handshake. Any thread.
   caf::node_id peer_of(caf::io::connection_handle connection) const;
