@@ -18,8 +18,7 @@
 //   troupe.connect-timeout    how long `remote_actor` waits for a connection; default 10s
 //   troupe.shutdown-timeout   how long the end of the system waits for peers to take what was sent;
 //                             default 5s
-//   troupe.run-handlers       whether actors that a message has made runnable run on the loop
-//   thread, as
+//   troupe.run-handlers       whether actors that a message has made runnable run on the loop, as
 //                             long as they are quick; default true
 //   troupe.spin-window        how long the loop looks for work before it sleeps; default 0s
 //   scheduler.policy          default here: 'sharing', as CAF's work stealing polls when it is idle
